@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from numpy.random import Generator
-from tests.naming import name_failures
+from tests.failures import name_failures
 
 from veil.data.fetch import cache_folder
 from veil.text.vectors.catalogue import at_hand, load_embeddings

@@ -63,8 +63,8 @@ def test_what_is_not_certified_is_marked_and_has_a_code_of_its_own(
     assert result.out.startswith("Not certified: cmp(epsilon=1.0) with 5 variants")
     assert "risk 0.000 by inference, at most 0.089 with 97.5 % confidence (n = 40)" in result.out
     assert result.err == (
-        "veil: Nothing is certified to keep the active attacker's risk at or below 0.05: the"
-        " study is too small, as it has 40 queries and at least 72 are needed even if none is"
+        "veil: No configuration is certified to keep the active attacker's risk at or below 0.05:"
+        " the study is too small: it has 40 queries, and at least 72 are needed even if none is"
         " guessed.\n"
     )
     as_json = veil("choose", "--max-risk", "0.05", "--results", report, "--json")
@@ -80,7 +80,9 @@ def test_attackers_that_were_not_faced_are_named(veil: Veil, report: Path) -> No
     write_csv(Results("c", rows), report / "results.csv")
     spared = veil("choose", "--max-risk", "0.05", "--results", report)
     assert spared.code == 0
-    assert spared.err.startswith("cmp(epsilon=1.0) did not face bayes, which others did")
+    assert spared.err.startswith(
+        "bayes, which was tried on others, was not tried on cmp(epsilon=1.0)."
+    )
     assert veil("choose", "--max-risk", "0.9", "--results", report).err == ""
 
 
@@ -95,22 +97,22 @@ def test_what_cannot_be_is_one_sentence(veil: Veil, report: Path) -> None:
     assert "measure 'lazy'" in refused("--max-risk", "0.1", "--attacker", "lazy")
     assert "no such engine" in refused("--max-risk", "0.1", "--engine", "dense")
     write_csv(Results("c", ROWS[2:]), report / "results.csv")
-    assert "Nothing fits" in refused("--max-risk", "0.1")
+    assert "No configuration keeps" in refused("--max-risk", "0.1")
     unknown = tuple(replace(one, score=math.nan) if one.attacker else one for one in ROWS)
     write_csv(Results("c", unknown), report / "results.csv")
-    assert "no risk is known" in refused("--max-risk", "0.1")
+    assert "no risk was measured" in refused("--max-risk", "0.1")
     several = tuple(replace(one, data="d") for one in ROWS)
     write_csv(Results("c", ROWS + several), report / "results.csv")
-    assert "several of collection: c, d" in refused("--max-risk", "0.1")
+    assert "several values of collection. Choose one: c, d" in refused("--max-risk", "0.1")
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (None, "run 'veil audit' first"),
+        (None, "Run 'veil audit' first"),
         (b"", "is empty"),
-        (b"odd,table\n1,2\n", "is not a table of an audit"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "is not a table of an audit"),
+        (b"odd,table\n1,2\n", "is not a table of a report"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "is not a table of a report"),
     ],
 )
 def test_other_files_are_no_audit(

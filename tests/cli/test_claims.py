@@ -21,7 +21,7 @@ def test_all_mechanisms_are_tried_and_none_is_refuted(veil: Veil) -> None:
         assert f" {example(package.MECHANISMS.get(name)).brief} " in result.out
     assert "(proved)" in result.out
     assert "out of reach" in result.out
-    assert "2,000 draws show at most 4.0" in result.out
+    assert "2,000 draws can show at most 4.0" in result.out
     assert "REFUTED" not in result.out
 
 
@@ -62,7 +62,7 @@ def test_words_of_vectors_of_ones_own(veil: Veil, vectors: str) -> None:
     [
         (["cmpp"], "Did you mean 'cmp'?"),
         (["cmp(epsilon=-1)"], "must be a number > 0"),
-        (["aea"], "claims nothing"),
+        (["aea"], "claims no epsilon"),
         (["cmp", "--words", "cat", "dog"], "--vectors"),
         (["cmp", "--samples", "10"], "from 1000"),
         (["cmp", "--error", "2"], "--error"),
@@ -78,15 +78,15 @@ def test_the_audit_of_studies_is_what_it_was(veil: Veil, tmp_path: Path) -> None
     shown = veil("audit", "--help")
     assert shown.code == 0
     assert "Usage: veil audit [OPTIONS] [STUDY]" in shown.out
-    assert "claims  Draw from each MECHANISM" in shown.out
+    assert "claims  Sample each MECHANISM" in shown.out
     assert "Usage: veil audit claims [OPTIONS]" in veil("audit", "claims", "--help").out
     named = tmp_path / "claims"
     named.write_text("colection = 'x'\n")
     assert "Did you mean 'collection'?" in veil("audit", named).refused()
     for arguments in (["./claims"], ["--", "claims"], ["--out", "x", "claims"], ["claim"]):
-        assert "cannot be read" in veil("audit", *arguments).refused()
-    assert "--demo is a study of its own" in veil("audit", "x.toml", "--demo").refused()
-    assert "not understood" in veil("audit", "x.toml", "y.toml").refused()
+        assert "Cannot read the study" in veil("audit", *arguments).refused()
+    assert "--demo cannot be combined with a study" in veil("audit", "x.toml", "--demo").refused()
+    assert "Unknown command" in veil("audit", "x.toml", "y.toml").refused()
 
 
 def test_the_audit_without_arguments_is_that_of_all_mechanisms(

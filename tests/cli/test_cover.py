@@ -51,19 +51,21 @@ def test_a_file_of_queries(veil: Veil, log: Path, tmp_path: Path, table: Table) 
     assert told.code == 0, told.err
     made = load(out)
     assert (made.digest, made.universe) == (table.digest, "log.txt")
-    assert "log.txt: 128 texts in 4 tracks and 8 groups; 4 texts or a few more" in told.out
-    assert "the engine sees one of 8 groups, at most 3 bits for each query" in told.out
+    assert "log.txt: 128 texts in 4 topics and 8 groups; 4 texts or a few more" in told.out
+    assert "the engine sees one of 8 groups, at most 3 bits per query" in told.out
     assert "in 62.5 % of the cases" in told.out  # ten of the sixteen texts of a group
     assert told.lines[-1] == (f"Search with it: veil search --mechanism 'cover(table={out})' ...")
     assert str(tmp_path) not in (out / "meta.json").read_text()
     again = veil("cover", "build", log, *SMALL, "--out", out)
-    assert f"There is a {out} already; delete it" in again.refused()
+    assert f"Folder {out} already exists. Delete it" in again.refused()
 
 
 def test_the_risk_for_so_many_queries(veil: Veil, log: Path, tmp_path: Path) -> None:
     told = veil("cover", "build", log, *SMALL, "--queries", 20_000, "--out", tmp_path / "a")
-    assert "If one of 20,000 equally likely queries was asked" in told.out
-    assert "right within ten guesses in at most 0.4 % of the cases" in told.out  # 10 x 8 / 20,000
+    assert "If 20,000 queries are equally likely" in told.out
+    assert (
+        "finds yours within ten guesses with probability at most 0.4 %" in told.out
+    )  # 10 x 8 / 20,000
 
 
 def test_where_it_goes_if_nothing_is_said(
@@ -85,7 +87,7 @@ def test_how_often_a_query_is_asked_makes_bands(
     told = veil("cover", "build", log, *SMALL, "--out", tmp_path / "a")
     bands = load(tmp_path / "a").bands
     assert bands > 1
-    assert f"Counts were found: the texts are in {bands} bands of popularity." in told.out
+    assert f"The texts have counts: they are in {bands} popularity bands." in told.out
 
 
 def test_counts_of_a_table_make_bands(veil: Veil, texts: list[str], tmp_path: Path) -> None:
@@ -94,10 +96,10 @@ def test_counts_of_a_table_make_bands(veil: Veil, texts: list[str], tmp_path: Pa
     told = veil("cover", "build", tmp_path / "counted.tsv", *SMALL, "--out", tmp_path / "a")
     bands = load(tmp_path / "a").bands
     assert bands > 1
-    assert f"Counts were found: the texts are in {bands} bands of popularity." in told.out
+    assert f"The texts have counts: they are in {bands} popularity bands." in told.out
     (tmp_path / "plain.tsv").write_text("".join(f"{i}\t{text}\n" for i, text in enumerate(texts)))
     told = veil("cover", "build", tmp_path / "plain.tsv", *SMALL, "--out", tmp_path / "b")
-    assert "No counts were found, or all are equal: there is one band of popularity." in told.out
+    assert "No counts, or all are equal: there is one popularity band." in told.out
 
 
 def test_popularity_is_estimated_on_request(veil: Veil, log: Path, tmp_path: Path) -> None:
@@ -105,7 +107,7 @@ def test_popularity_is_estimated_on_request(veil: Veil, log: Path, tmp_path: Pat
     told = veil("cover", "build", log, *SMALL, "--popularity", "words", *out)
     found = load(tmp_path / "a")
     assert (told.code, found.popularity) == (0, "words")
-    assert "How often a text is asked was estimated from the frequencies of its words" in told.out
+    assert "Popularity was estimated from public word frequencies" in told.out
     assert "if all 128 texts of the table are equally likely, and in" in told.out
     assert "if popular ones are likelier, by public frequencies of words" in told.out
     assert (
@@ -137,8 +139,8 @@ def test_parts_of_a_collection(veil: Veil, texts: list[str], tmp_path: Path, par
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "Name one source of texts"),
-        (["icd10cm", "--from", "wordnet"], "Name one source of texts"),
+        ([], "Exactly one source of texts is required"),
+        (["icd10cm", "--from", "wordnet"], "Exactly one source of texts is required"),
         (["log.txt"], "has 128 distinct texts, and 20 tracks with cells of 10 need at least 200"),
         (["log.txt", *SMALL, "--sample", "0.1"], "has 13 distinct texts, and 4 tracks"),
         (["log.txt", *SMALL, "--sample", "0"], "--sample"),
@@ -173,7 +175,7 @@ def test_queries_of_the_ledger_are_not_published(
         StickyVariants(ledger).take(f"{CANARY} of the skin", Cover(table=str(folder)), None, 4)
     build = ("cover", "build", log, *SMALL, "--out", tmp_path / "made")
     said = veil(*build).refused()
-    assert "1 text of the universe is in your ledger: it would publish" in said
+    assert "1 text is a query in your ledger, so the table would publish" in said
     assert not (tmp_path / "made").exists()
     assert holding(CANARY, cache_folder(), data_folder()) == []
     assert veil(*build, "--public").code == 0
@@ -209,7 +211,7 @@ def test_the_query_from_standard_input(
 def test_a_file_is_not_told_which_track_is_the_users(veil: Veil, folder: Path) -> None:
     """All queries of a group look the same, and no word of the query is there."""
     told = show(veil, folder)
-    assert "Which of the tracks is yours is shown on a terminal only." in told.out
+    assert "Your topic is shown only on a terminal." in told.out
     assert "*" not in told.out
     assert "Yours" not in told.out
     assert "cosine" not in told.out
@@ -232,9 +234,9 @@ def test_a_terminal_is(
     found = table.locate([query])[0]
     out = show(veil, folder, query).out
     assert f"*{found.track + 1}" in out
-    assert out.count(f"* Yours is track {found.track + 1}, by the text") == 1
+    assert out.count(f"* Your topic is {found.track + 1}, because of the text") == 1
     assert table.texts[found.nearest] in out
-    assert ("That is far" in out) == far == (found.cosine < 0.35)
+    assert ("The match is weak" in out) == far == (found.cosine < 0.35)
     assert CANARY not in out
 
 
@@ -284,14 +286,14 @@ def test_the_screen_of_a_search_with_cover(searching: Veil, table: Table) -> Non
         assert f"  {text}\n" in told.out
     said = [line for line in told.lines if "The engine learnt which of" in line]
     assert said == [
-        "  The engine learnt which of 8 groups was asked for and nothing else: at most 3 bits. An"
+        "  The engine learnt which of 8 groups was sent and nothing else: at most 3 bits. An"
         " engine that knows everything and sees this group is right within ten guesses in 62.5 %"
         " of the cases if all 128 texts of the table are equally likely; how popular each is, is"
         " not known."
     ]
     assert f"  {NOT_COVERED}" in told.lines
     assert "A group that had not been sent before. Newly spent: 3 bits; 297 bits are" in told.out
-    assert "What it cost" not in told.out
+    assert "Cost" not in told.out
     assert "epsilon" not in told.out
     assert CANARY not in told.out
     again = searching(QUERY)
@@ -308,7 +310,7 @@ def test_the_screen_tells_how_many_texts_have_the_same_group(
     query = wide.texts[wide.members(address)[0]]
     told = searching("--mechanism", f"cover(table={folder}, stay=1, ahead=3)", query)
     assert told.code == 0, told.err
-    assert f"and for {members} texts of the table in all." in " ".join(told.out.split())
+    assert f"{members} texts of the table share this group" in " ".join(told.out.split())
 
 
 def test_a_group_is_whole_or_not_sent(searching: Veil) -> None:
@@ -328,7 +330,7 @@ def test_bits_have_a_limit(searching: Veil, table: Table) -> None:
 @pytest.mark.parametrize("bad", ["0", "-3", "nan", "inf", "many", ""])
 def test_bits_that_are_no_limit(searching: Veil, bad: str) -> None:
     said = searching("--bits", bad, QUERY).refused()
-    assert "The --bits must be a number > 0, or none." in said
+    assert "--bits must be a number > 0, or none." in said
 
 
 def test_one_is_told_as_one(veil: Veil, searching: Veil, log: Path, tmp_path: Path) -> None:
@@ -337,7 +339,7 @@ def test_one_is_told_as_one(veil: Veil, searching: Veil, log: Path, tmp_path: Pa
     small = ("--tracks", 2, "--cell", 1, "--out", tmp_path / "two")
     told = veil("cover", "build", log, *small)
     assert "2 groups; 1 text or a few more behind each" in told.out
-    assert "one of 2 groups, at most 1 bit for each query" in told.out
+    assert "one of 2 groups, at most 1 bit per query" in told.out
     assert "right within ten guesses in 100 % of the cases" in told.out
     found = searching("--mechanism", f"cover(table={tmp_path / 'two'})", QUERY)
     assert "and nothing else: at most 1 bit. An engine that knows" in found.out

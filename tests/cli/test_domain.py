@@ -26,7 +26,7 @@ def test_the_verbs_of_a_domain(veil: Veil, town: Path) -> None:
 
 def test_methods_say_what_is_proved(veil: Veil, town: Path) -> None:
     shown = veil("town", "mechanisms").out
-    assert "radius FLOAT >0, required, more is more private: metres" in shown
+    assert "radius FLOAT >0, required, larger is more private: metres" in shown
     assert "not proved" in shown
     told = json.loads(veil("town", "mechanisms", "laplace", "--json").out)
     assert told["laplace"]["guarantee"]["kind"] == "metric-dp"
@@ -91,15 +91,15 @@ def test_the_keys_of_a_study_are_flags_with_their_descriptions(
             "Row 1 of odd.csv must be two numbers.",
         ),
         (["plane", "odd.csv", "-m", "disc(radius=1)"], "Row 1 of odd.csv must be two numbers."),
-        (["protect", "homes.csv", "./homes.csv", "-m", "disc(radius=1)"], "would replace"),
+        (["protect", "homes.csv", "./homes.csv", "-m", "disc(radius=1)"], "would overwrite"),
         (["protect", "empty.csv", "out.csv", "-m", "disc(radius=1)"], "empty.csv"),
         (["attack", "few.csv", "homes.csv"], "must have as many rows"),
         (["measure", "few.csv", "homes.csv"], "must have as many rows"),
-        (["plane", "homes.csv", "-m", "disc(radius=1)", "-a", "odd"], "no attackers to"),
+        (["plane", "homes.csv", "-m", "disc(radius=1)", "-a", "odd"], "has no attacks"),
         (["plane", "homes.csv"], "Missing --mechanism"),
         (["plane", "homes.csv", "-m", "disc(radius=0)"], "must be a number > 0"),
         (["choose", "--max-risk", "1"], "Run 'veil town plane' first"),
-        (["choose", "homes.csv", "--max-risk", "1"], "Name a mechanism with -m."),
+        (["choose", "homes.csv", "--max-risk", "1"], "A mechanism is required. Add -m SPEC."),
         (["plan"], "Did you mean plane?"),
     ],
 )

@@ -99,7 +99,7 @@ def test_a_column_of_a_file(veil: Veil, table: Path, tmp_path: Path) -> None:
         (["nan"], "takes whole numbers"),
         (["-inf"], "takes whole numbers"),
         ([2**70], "at most 2^62"),
-        ([3, "--epsilom", 2], "No such option"),
+        ([3, "--epsilom", 2], "Unknown option"),
         ([3, "--column", "count"], "There is no file"),
         ([3, 4, "--column", "count"], "A column is of one file"),
         ([3, "-o", "noisy.docx"], "must end in one of"),
@@ -137,7 +137,7 @@ def test_bad_parameters_are_one_sentence(veil: Veil, arguments: tuple[object, ..
 
 def test_a_mechanism_is_named(veil: Veil) -> None:
     assert "--mechanism" in veil("dp", "release", 3).refused()
-    assert "No such option" in veil("dp", "release", "--epsilon", 1, 3).refused()
+    assert "Unknown option" in veil("dp", "release", "--epsilon", 1, 3).refused()
     told = veil("dp", "release", 3, "-m", "geometrc").refused()
     assert "Did you mean 'geometric'?" in told
     shown = " ".join(veil("dp", "release", "--help").out.split())

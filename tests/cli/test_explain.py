@@ -14,20 +14,21 @@ def test_one_word_by_its_law(veil: Veil, vectors: str) -> None:
     assert (result.code, result.err) == (0, "")
     assert "santext(epsilon=5.0" in result.lines[0]
     assert "metric-dp: 5 * euclidean, per word" in result.lines[0]
-    assert "cat (exact law)" in result.out
+    assert "cat (exact)" in result.out
     shown = [float(p) for p in re.findall(r"│\s+(0\.\d{6}) │", result.out)]
     assert len(shown) == 10
     assert shown == sorted(shown, reverse=True)
-    assert f"stays itself        {shown[0]:.6f}" in result.out
+    assert f"stays unchanged     {shown[0]:.6f}" in result.out
     assert "interval" not in result.out
-    assert "telling" not in result.out
+    assert "distinguishing" not in result.out
 
 
 def test_two_words_are_told_apart_no_better_than_proved(veil: Veil, vectors: str) -> None:
     options = ("--epsilon", 5, "--vectors", vectors, "cat", "DOG")
     result = veil("explain", "santext", *options)
     found = re.search(
-        r"telling cat from dog: worst log-ratio ([\d.]+) \(output '(.+)'\); proved bound ([\d.]+)",
+        r"distinguishing cat from dog: worst log-ratio ([\d.]+) \(output '(.+)'\);"
+        r" proved bound ([\d.]+)",
         result.out,
     )
     assert found is not None
@@ -79,11 +80,11 @@ def test_words_may_look_like_markup(veil: Veil, vectors: str) -> None:
         "explain", "santext", "--epsilon", 1, "--vectors", vectors, "--top", 100, "b[/b]", "r[red]"
     )
     assert result.code == 0
-    assert "b[/b] (exact law)" in result.out
+    assert "b[/b] (exact)" in result.out
     assert result.out.count("│ r[red]") == 2
     for word in WORDS:
         assert f"│ {word} " in result.out
-    assert "telling b[/b] from r[red]" in result.out
+    assert "distinguishing b[/b] from r[red]" in result.out
 
 
 def test_unknown_word_is_named_by_its_place(veil: Veil, vectors: str) -> None:

@@ -14,9 +14,9 @@ from veil.dp.mechanisms import MECHANISMS
 
 def test_former_verbs_and_options_work_and_say_so(veil: Veil, town: Path) -> None:
     assert "radius" in veil("town", "methods").out
-    assert "Write: veil town mechanisms" in veil("town", "methods").err
+    assert "Use: veil town mechanisms" in veil("town", "methods").err
     refusal = veil("town", "plane", "homes.csv", "-m", "disc(radius=1)", "--attacker", "secret")
-    assert "Write: veil town plane POINTS -m SPEC" in refusal.err
+    assert "Use: veil town plane POINTS -m SPEC" in refusal.err
     assert "secret" not in refusal.err
 
 
@@ -77,7 +77,7 @@ def test_commands_of_dp_in_their_former_form(
     (tmp_path / "codes.csv").write_text("x,y\n" + "".join(rows))
     result = veil("dp", *former.split(" "))
     assert result.code == 0, result.err
-    assert f"goes away in 0.4. Write: veil dp {current}\n" in result.err
+    assert f"will be removed in 0.4. Use: veil dp {current}\n" in result.err
 
 
 def test_the_form_of_today_is_left_alone(veil: Veil) -> None:

@@ -99,7 +99,7 @@ def test_run_again_it_reads_what_changed(veil: Veil, plain: Path, tmp_path: Path
     assert "fern.txt" in search(veil, out, "quillwort")
     assert "new.md" in search(veil, out, "liverwort")
     assert "moss.txt" in search(veil, out, "moss")
-    assert "Nothing was found" in search(veil, out, "peat")
+    assert "No results" in search(veil, out, "peat")
     assert sorted(path.name for path in tmp_path.iterdir() if "idx" in path.name) == ["idx"]
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -144,9 +144,9 @@ def test_an_index_of_something_else_is_refused(veil: Veil, plain: Path, tmp_path
         out = tmp_path / f"idx{number}"
         assert veil("index", source, "--out", out).code == 0
         before = state(out)
-        assert "already; delete it" in veil("index", plain, "--out", out).refused()
+        assert "already exists. Delete it" in veil("index", plain, "--out", out).refused()
         assert state(out) == before
-    assert "already; delete it" in veil("index", plain, "--out", other).refused()
+    assert "already exists. Delete it" in veil("index", plain, "--out", other).refused()
 
 
 def test_a_folder_with_a_file_of_documents_stays_a_collection(
@@ -190,7 +190,7 @@ def test_a_full_disk_leaves_the_index_as_it_was(
         with monkeypatch.context() as patch:
             patch.setattr(np, "save", full)
             told = veil("index", plain, "--out", out).refused()
-        assert "the index is as it was" in told
+        assert "The index is unchanged" in told
         assert state(out) == before
     assert veil("index", plain, "--out", out).code == 0
     assert "fern.txt" in search(veil, out, "quillwort")

@@ -37,7 +37,7 @@ def filled() -> None:
 
 def test_an_empty_ledger_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["ledger", "show"]) == 0
-    assert "nothing was released" in capsys.readouterr().out
+    assert "The ledger is empty" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("filled")
@@ -94,7 +94,7 @@ def test_bits_are_shown(
     assert run(["ledger", "show"]) == 0
     out = capsys.readouterr().out
     told = " ".join(out.split())
-    assert "Leaked in the last 24 hours: 6.49 bits (each query whose group of cover was" in told
+    assert "Leaked in the last 24 hours: 6.49 bits (each query whose cover group was" in told
     if columns == 120:
         header, second, first = (line.split() for line in out.splitlines()[:3])
         at = header.index("bits") + 1  # a date is two words
@@ -149,7 +149,7 @@ def test_what_to_forget_must_be_named_once(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["ledger", "forget", *arguments, "--yes"]) == 2
-    assert "Name one of" in capsys.readouterr().err
+    assert "Exactly one of" in capsys.readouterr().err
     with Ledger() as book:
         assert len(book.releases(9)) == 2
 
@@ -159,7 +159,7 @@ def test_a_query_on_standard_input_cannot_be_confirmed_there(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["ledger", "forget", "--query"]) == 2
-    assert "add --yes" in capsys.readouterr().err
+    assert "Add --yes" in capsys.readouterr().err
     with Ledger() as book:
         assert len(book.releases(9)) == 2
 
@@ -188,10 +188,10 @@ def test_without_a_terminal_it_says_what_is_needed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for arguments, message in (
-        (["17"], "no such entry; nothing was forgotten"),
-        (["99999999999999999999999"], "no such entry; nothing was forgotten"),
-        (["1"], "add --yes"),
-        (["--all"], "add --yes"),
+        (["17"], "no such entry. Nothing was forgotten"),
+        (["99999999999999999999999"], "no such entry. Nothing was forgotten"),
+        (["1"], "Add --yes"),
+        (["--all"], "Add --yes"),
     ):
         monkeypatch.setattr("sys.stdin", io.StringIO(""))
         assert run(["ledger", "forget", *arguments]) == 2

@@ -35,7 +35,7 @@ def test_mechanisms_are_listed_with_what_is_proved(veil: Veil) -> None:
             assert f"\n  {key} " in result.out
     assert "epsilon FLOAT >0, required" in result.out
     assert "not proved: nothing is proved" in result.out
-    assert "Budgets add up: words x variants x epsilon" in result.out
+    assert "Costs add up: words x variants x epsilon" in result.out
 
 
 BROKEN = {  # a plugin that fails on import, one that is none, and one that lacks what lists show

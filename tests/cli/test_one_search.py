@@ -176,7 +176,7 @@ def test_a_seed_keeps_off_the_ledger_and_the_network(
     for flag in (("--seed", 1), ("--no-ledger",)):
         for limit in ("--budget", "--bits"):
             said = veil(*local, *flag, limit, 5, CANARY).refused()
-            assert f"nothing is counted; leave out {limit}," in said
+            assert f"{limit} needs the ledger" in said
 
 
 def spoil(how: str) -> None:
@@ -199,7 +199,7 @@ def test_nothing_is_sent_where_the_ledger_cannot_be_used(
     Ledger().close()
     spoil(how)
     refused = search(f"{CANARY} flu").refused()
-    assert "Nothing was sent; --no-ledger searches without" in refused
+    assert "Nothing was sent. For experiments, --no-ledger searches without" in refused
     assert wire.blob == b""
     assert search("--no-ledger", "flu").code == 0
 
@@ -245,12 +245,12 @@ def test_attackers_look_first_where_that_is_asked_for(
     assert "needs a log" in search("--bound", 3, CANARY).refused()
     assert wire.blob == sent
     shown = search("--log", log, "hiv doctor").out  # it is waited for
-    assert "They were tried; where your query stands is shown on a terminal only." in shown
-    assert "in place" not in shown
+    assert "Local attacks ran. The rank of your query is shown only on a terminal." in shown
+    assert "ranks your query" not in shown
     monkeypatch.setattr(results, "stdout", lambda: Console(force_terminal=True, width=300))
     shown = search("--log", log, "hiv doctor").out
-    assert "inference puts your query in place" in shown
-    assert "on a terminal only" not in shown
+    assert "inference ranks your query" in shown
+    assert "only on a terminal" not in shown
     (standing,) = document(search("--json", "--log", log, "hiv doctor"))["preflight"]["standings"]  # type: ignore[index]
     assert standing["candidates"] == 3
 
@@ -295,7 +295,7 @@ def test_what_is_cut_short_says_that_variants_may_be_out(
             told = search("flu dog")
         assert (told.code, told.out.strip()) == (code, "")
         assert f"veil: {why}" in told.err
-        sent = "; variants may have been sent, and count as released." in told.err
+        sent = "; variants may have been sent and count as released." in told.err
         assert sent == (name != "ready")
         assert ("no file was written" in told.err) == (name == "ready")
         assert CANARY not in told.err
@@ -348,14 +348,14 @@ def test_a_query_is_in_nothing_that_is_sent_printed_or_kept(
 
 def test_the_screen_says_what_was_spent_and_what_is_left(search: Search) -> None:
     assert (
-        f"Newly spent: {COST}; 88 are left for 24 hours (entry 1"
+        f"Newly spent: {COST}; 88 are left for 24 hours (ledger entry 1"
         in search("--budget", 100, QUERY).out
     )
     again = search("--budget", "none", QUERY).out
     assert "No new variants: those that were released before were sent" in again
-    assert "Newly spent: 0; no budget is set (entry 1 of the ledger)" in again
+    assert "Newly spent: 0; no budget is set (ledger entry 1)" in again
     other = search("--select", "content", "--policy", "number=drop", QUERY).out
-    assert f"Other settings released of this query before: {COST}, on top of this" in other
+    assert f"Earlier releases of this query: {COST}, in addition." in other
 
 
 def test_what_no_sum_covers_needs_a_search_without_a_budget(
@@ -364,4 +364,6 @@ def test_what_no_sum_covers_needs_a_search_without_a_budget(
     loose = ("--mechanism", "custext(epsilon=1, k=5, mapping='neighbours')")
     assert "--budget none" in search(*loose, f"{CANARY} flu").refused()
     assert wire.blob == b""
-    assert "No sum covers it; no budget is set" in search(*loose, "--budget", "none", "flu").out
+    assert (
+        "The cost is unbounded; no budget is set" in search(*loose, "--budget", "none", "flu").out
+    )

@@ -93,10 +93,10 @@ def test_maps_that_are_missing_damaged_or_of_another_run(
     assert "is damaged" in veil("restore", out, "--map", other, "-o", back).refused()
     Pseudonyms().save(other)
     assert "another run" in veil("restore", out, "--map", other, "-o", back).refused()
-    assert "replace the input" in veil("restore", out, "--map", other, "-o", out).refused()
+    assert "overwrite an input" in veil("restore", out, "--map", other, "-o", out).refused()
     assert not back.exists()
     new = tmp_path / "new.txt"
     both = (*words[:-1], new, "--redact", "patterns", "--pseudonyms", new)
-    assert "replace the map" in veil(*both).refused()
+    assert "overwrite the map" in veil(*both).refused()
     assert not new.exists()
-    assert "add it" in veil(*words, "--pseudonyms", other).refused()
+    assert "Add --redact" in veil(*words, "--pseudonyms", other).refused()

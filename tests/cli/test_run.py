@@ -111,7 +111,7 @@ def test_help_lists_every_parameter(veil: Veil) -> None:
 
 def test_version_and_unknown_command(veil: Veil) -> None:
     assert veil("--version").out.strip() == f"veil, version {__version__}"
-    assert "The command is not understood" in veil("protct").refused()
+    assert "Unknown command" in veil("protct").refused()
 
 
 @pytest.mark.parametrize(

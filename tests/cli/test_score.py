@@ -32,15 +32,15 @@ def test_a_manifest_stands_for_both(folder: Path, veil: Veil) -> None:
     attacker = ("--attacker", "inference(encoder=bag)")
     assert veil("score", "--manifest", folder / "pairs.csv", *given, *attacker).code == 0
     told = veil("score", folder / "variants", "--manifest", folder / "pairs.csv", *given)
-    assert "leave those out" in told.refused()
+    assert "Remove these arguments" in told.refused()
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (["variants", "--runs", "runs"], "name them with --qrels"),
-        (["--runs", "runs", "--qrels", "qrels.txt"], "nothing to score"),
-        (["variants", "--qrels", "qrels.txt"], "name the runs with --runs"),
+        (["variants", "--runs", "runs"], "Add --qrels"),
+        (["--runs", "runs", "--qrels", "qrels.txt"], "Files of variants are required"),
+        (["variants", "--qrels", "qrels.txt"], "Add --runs"),
         (["variants", "--runs", "empty", "--qrels", "qrels.txt"], "empty is empty"),
         (["variants", "--runs", "runs", "--qrels", "no.txt", "--log", "log.txt"], "no file"),
         (["variants", "--runs", "runs", "--qrels", "qrels.txt"], "needs a log"),

@@ -92,10 +92,10 @@ def test_a_full_disk_leaves_no_half_index(
         told = veil("index", docs, "--out", folder / "idx", *encoder)
         if told.code == 0:
             break
-        reason = error.strerror or "there may be no room left"
+        reason = error.strerror or "the disk may be full"
         assert told.err == (
-            f"veil: {folder / 'idx'} cannot be written ({reason}); nothing was left there.\n"
-        ) or (told.err.endswith("(there may be no room left); nothing was left there.\n"))
+            f"veil: Cannot write {folder / 'idx'} ({reason}). No files were left there.\n"
+        ) or (told.err.endswith("(the disk may be full). No files were left there.\n"))
         assert list(folder.iterdir()) == []
     assert room > 10
     assert writes >= 0  # nothing was done without
@@ -108,11 +108,11 @@ def test_the_screen_of_a_search(veil: Veil, idx: Path, vectors: str) -> None:
     assert result.code == 0
     assert result.err == ""
     for part in (
-        "Results, put in order on this machine by the ranks in the engine's lists",
+        "Results, re-ranked on this machine by the ranks in the engine's lists",
         "What the engine saw: 6 variants",
-        "How much of the plain ranking came back",
-        "results that your query by itself would bring are among the first ten",
-        "documents. Of a plain search that puts as many in order, it is ",
+        "Overlap with the plain ranking",
+        "results of a plain search are in the first ten",
+        "documents. Compared with a plain search that re-ranks as many, it is ",
         "3 x 6 x epsilon 2 = 36 per unit of euclidean distance",
         "NOT PRIVATE",
     ):
@@ -192,7 +192,7 @@ def test_the_query_from_standard_input(
     monkeypatch.setattr(sys, "stdin", io.StringIO("flu dog\n"))
     assert search(veil, idx, vectors, "--json", "-").code == 0
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{CANARY}\ndog\n"))
-    assert "one query, on one line" in search(veil, idx, vectors, "-").refused()
+    assert "one query on one line" in search(veil, idx, vectors, "-").refused()
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_the_query_from_standard_input(
         (["--encoder", "miniln", CANARY], "No encoder called 'miniln'. Did you mean 'minilm'?"),
         (["--size", "0", CANARY], "--size"),
         (["-k", "0", CANARY], "-k"),
-        ([CANARY, CANARY], "not understood"),
+        ([CANARY, CANARY], "Unknown command"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence(
@@ -255,7 +255,7 @@ def test_a_recording_is_replayed(veil: Veil, idx: Path, vectors: str, tmp_path: 
     first = search(veil, idx, vectors, "--record", tmp_path / "r.jsonl", "--json", *more)
     again = search(veil, idx, vectors, "--engine", f"replay(file={tmp_path / 'r.jsonl'})", *more)
     assert again.code == 0
-    assert "Not known: your query by itself brings nothing here" in again.out
+    assert "Unknown: a plain search returns nothing here" in again.out
     assert json.loads(first.out)["results"][0]["id"] in again.out
     other = search(veil, idx, vectors, "--engine", f"replay(file={tmp_path / 'r.jsonl'})", CANARY)
     assert "None of the queries was recorded in r.jsonl; ask with the variants" in other.refused()

@@ -35,13 +35,13 @@ def test_a_text_in_clear_has_no_cost(cmp: Cmp, tmp_path: Path) -> None:
     texts = write(tmp_path / "in.txt", "a dog\nflu\nthe cat\ncancer and flu\na flu\n")
     told = cmp(texts, "--select", f"@{terms}", "--in-clear").err
     assert "Per text: smallest 5, median 5, largest 10." in told
-    assert "2 texts left as they are: no cost covers them." in told
+    assert "2 texts released unprotected: the cost does not cover them." in told
     told = cmp("a dog", "a flu", "--select", f"@{terms}", "--in-clear").err
-    assert "1 text left as it is: no cost covers it." in told
+    assert "1 text released unprotected: the cost does not cover it." in told
     told = cmp("a dog", "the cat", "--select", f"@{terms}", "--in-clear").err
     assert "Per text" not in told
-    assert "Cost: unbounded, as nothing is protected." in told
-    assert "left as" not in cmp("a dog", "!").err
+    assert "Cost: unbounded, because nothing is protected." in told
+    assert "released unprotected" not in cmp("a dog", "!").err
 
 
 def test_no_text_has_no_cost_of_each() -> None:
@@ -90,7 +90,7 @@ def test_caveats_are_of_a_bound() -> None:
 @pytest.mark.parametrize("command", ["protect", "explain"])
 def test_the_mechanism_comes_first(veil: Veil, command: str, typed: list[str]) -> None:
     told = veil(command, *typed).refused()
-    assert f"Name a mechanism first, as in 'veil {command} cmp --epsilon 10 ...'" in told
+    assert f"A mechanism must come first, as in 'veil {command} cmp --epsilon 10 ...'" in told
     assert "Did you mean" not in told
 
 
@@ -135,15 +135,15 @@ def test_a_blank_at_the_end_makes_no_text(
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "patients.csv", "text\na cat\n")
     write(tmp_path / "notes", "a cat\n")
-    assert "There is no such file; check the path, or pass a text" in cmp(name).refused()
+    assert "This file does not exist. Check the path, or pass a text" in cmp(name).refused()
     assert cmp("--text", name).code == 0
     assert cmp("a cat ").code == 0
 
 
 def test_one_file_alone(cmp: Cmp, tmp_path: Path) -> None:
     paths = [write(tmp_path / f"{name}.csv", "text\na cat\n") for name in "ab"]
-    assert "Give one file; a file is protected alone" in cmp(*paths).refused()
-    assert "Give either texts or one file" in cmp(*paths, "a cat").refused()
+    assert "Only one file can be protected at a time" in cmp(*paths).refused()
+    assert "Texts cannot be combined with a file" in cmp(*paths, "a cat").refused()
 
 
 @pytest.mark.parametrize(
@@ -248,4 +248,7 @@ def test_one_is_singular() -> None:
 
 def test_one_word_that_passed(cmp: Cmp) -> None:
     told = cmp("the cat", "--select", "content").err
-    assert "1 word not selected, or kept by policy, passed unchanged: no cost covers it." in told
+    assert (
+        "1 word released unchanged (not selected, or kept by policy): the cost does not cover it."
+        in told
+    )

@@ -145,7 +145,7 @@ def test_no_input_is_overwritten(veil: Veil, town: Path) -> None:
     assert "is read for the assessment" in said
     (town / "link.md").symlink_to(town / "a.toml")
     (town / "hard.md").hardlink_to(town / "a.toml")
-    assert "would replace the input" in veil("dpia", "a.toml", "-o", "link.md").refused()
+    assert "would overwrite the input" in veil("dpia", "a.toml", "-o", "link.md").refused()
     assert "is read for the assessment" in veil("dpia", "a.toml", "-o", "hard.md").refused()
     with pytest.raises(InputError, match="is read for the assessment"):
         dpia("a.toml", "link.md")

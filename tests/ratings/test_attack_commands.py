@@ -106,12 +106,12 @@ def test_former_forms_work_and_show_those_of_today(folder: Path) -> None:
         ("evaluate", "m.npz", "a.csv", "b.csv", "--measures", "ndcg"),
     ):
         output = CliRunner().invoke(veil, ["ratings", *arguments], catch_exceptions=False).output
-        assert f"goes away in 0.4. Write: veil ratings {arguments[0]}" in output
+        assert f"will be removed in 0.4. Use: veil ratings {arguments[0]}" in output
         assert "Usage" not in output
     files = ("train.csv", "test.csv", "--workers", "0", *SCALE)
     former = ("plane", "krr", *files, "--attack", "scoreboard(known=4)", "-o", "two")
     output = run(*former, "--sweep", "epsilon=1,3")
-    assert "goes away in 0.4. Write: veil ratings plane TRAIN TEST -m SPEC" in output
+    assert "will be removed in 0.4. Use: veil ratings plane TRAIN TEST -m SPEC" in output
     rows = (folder / "two" / "results.csv").read_text()
     assert "krr(epsilon=1" in rows
     assert "krr(epsilon=3" in rows

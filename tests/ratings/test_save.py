@@ -111,9 +111,9 @@ def test_the_command_writes_a_release_and_says_what_it_is(folder: Path) -> None:
 
 def test_the_command_refuses_before_it_writes(folder: Path) -> None:
     before = (folder / "train.csv").read_bytes()
-    assert "replace the input" in refused("train.csv", "-m", "pseudonyms()", "-o", "train.csv")
+    assert "overwrite the input" in refused("train.csv", "-m", "pseudonyms()", "-o", "train.csv")
     (folder / "link.csv").symlink_to("train.csv")
-    assert "replace the input" in refused("train.csv", "-m", "pseudonyms()", "-o", "link.csv")
+    assert "overwrite the input" in refused("train.csv", "-m", "pseudonyms()", "-o", "link.csv")
     card = ("out.csv.veil.json", "-m", "pseudonyms()", "-o", "out.csv")
     assert "replace the input" in refused(*card)
     assert "declared scale" in refused("train.csv", "-m", "krr(epsilon=1)", "-o", "out.csv")

@@ -81,5 +81,5 @@ def test_former_options_work_and_show_those_of_today(folder: Path) -> None:
     for verb in ("evaluate", "search"):
         arguments = ["sensitive", verb, str(folder), *(["x"] if verb == "search" else [])]
         result = CliRunner().invoke(veil, [*arguments, "--strategy", "prefilter(threshold=2)"])
-        assert f"goes away in 0.4. Write: veil sensitive {verb}" in result.output
+        assert f"will be removed in 0.4. Use: veil sensitive {verb}" in result.output
         assert "threshold" in str(result.exception)

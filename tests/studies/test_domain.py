@@ -22,29 +22,29 @@ KEYS: dict[str, Any] = {"points": "homes.csv", "mechanism": MASKS, "sizes": [1, 
 
 
 def test_the_town_keeps_the_contract(town: Path) -> None:
-    assert domains()["town"] == "A domain of veil_town."
+    assert domains()["town"] == "Domain from veil_town."
     check_domain("town", KEYS)
 
 
 FAULTS = {  # what is said, and the change of the page's code that brings it about
-    "each step needs a key of its own": ('("nearest",)', '("nearest", "nearest")'),
-    "an attacker must give a risk": ('"household", ties=ties', '"room", ties=ties'),
-    "a sweep that is resumed must give the same": (
+    "each step must have a different key": ('("nearest",)', '("nearest", "nearest")'),
+    "an attack must give a risk": ('"household", ties=ties', '"room", ties=ties'),
+    "a resumed sweep must give the same": (
         "self.draws(step)",
         "generator(None)",
     ),
-    "a step works on the release of its cell": (
+    "a step must work on the release of its cell": (
         "    def use(self",
         "    def step(self, kind, spec='', size=0, of='', by=''):\n"
         "        return super().step(kind, spec, size, of and 'x', by)\n\n"
         "    def use(self",
     ),
     "the same study must give the same keys": ('"squares")', 'f"squares{chance()}")'),
-    "each configuration needs a right square": (
+    "each configuration must have a right square": (
         'Figure("utility", "right square"',
         'Figure("utility", "squares"',
     ),
-    "the work without protection needs a utility": ('elif step.kind == "count":', "elif step.of:"),
+    "the unprotected data must have a utility": ('elif step.kind == "count":', "elif step.of:"),
 }
 CHANCE = "\n\ndef chance() -> float:\n    return float(generator(None).random())\n"
 
@@ -138,7 +138,7 @@ def test_a_step_that_fails_is_named_and_not_quoted(town: Path, workers: int) -> 
         sweep(study, town / "out", workers=workers)
     said = str(raised.value)
     assert re.match(r"The step 'attack' of \w+\(.*\) by nearest failed: internal error", said)
-    assert re.search(r"\(KeyError at veil_town.py:\d+\); what is done is kept.$", said)
+    assert re.search(r"\(KeyError at veil_town.py:\d+\)\. Finished results are kept.$", said)
     assert "xanthippe" not in said
 
 

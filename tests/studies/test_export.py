@@ -12,9 +12,9 @@ from veil.studies.export import (
     Facts,
     export,
     facts_of,
-    named,
     read_csv,
     read_facts,
+    to_record,
     write_csv,
     write_facts,
 )
@@ -53,7 +53,7 @@ def test_an_older_table_without_p_values_is_read(tmp_path: Path) -> None:
     (tmp_path / "results.csv").write_text(older + "\n")
     assert read_csv(tmp_path / "results.csv") == tuple(replace(row, p_value=None) for row in ROWS)
     (tmp_path / "results.csv").write_text(older.replace("chance", "odd") + "\n")
-    with pytest.raises(InputError, match="is not a table of an audit"):
+    with pytest.raises(InputError, match="is not a table of a report"):
         read_csv(tmp_path / "results.csv")
 
 
@@ -83,7 +83,7 @@ def test_the_parquet_holds_every_row(tmp_path: Path) -> None:
         "results.csv", "scores.csv", "facts.json", "results.parquet"
     ]  # fmt: skip
     table = parquet.read_table(written[-1])
-    assert table.to_pylist() == [named(row) for row in ROWS]
+    assert table.to_pylist() == [to_record(row) for row in ROWS]
     assert str(table.schema.field("chance").type) == "double"
     assert str(table.schema.field("p_value").type) == "double"
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
@@ -122,5 +122,5 @@ def test_how_figures_were_made_comes_back(tmp_path: Path) -> None:
     assert read_facts(tmp_path / "older") == Facts()
     for wrong in ("", "{}", "[]", '{"claims": [1], "notes": []}', "[" * 10_000):
         path.write_text(wrong)
-        with pytest.raises(InputError, match="does not say how figures were made"):
+        with pytest.raises(InputError, match="Cannot read the facts"):
             read_facts(tmp_path)

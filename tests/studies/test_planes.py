@@ -225,4 +225,4 @@ def test_a_step_that_is_missing_is_told_and_the_rest_is_scored(folder: Path) -> 
         found = results(load_study(folder / "tiny.toml"), store)
     cmp = [score for score in found.scores if score.curve == "cmp"]
     assert [(score.points, score.missing, score.n) for score in cmp] == [(2, 1, 6)] * 3
-    assert any("Points are missing on cmp: the QuIPU score" in note for note in found.notes)
+    assert any("cmp has missing points: the QuIPU score" in note for note in found.notes)

@@ -61,7 +61,7 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) ->
 )
 def test_a_damaged_store_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
-    with pytest.raises(InputError, match=r"is damaged or is not the store of a study; move it"):
+    with pytest.raises(InputError, match=r"is damaged or is not the store of a study. Move it"):
         Store(tmp_path)
     assert (tmp_path / FILE).read_bytes() == content
 
@@ -76,7 +76,7 @@ def test_another_database_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_in_place_of_the_store(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
-    with pytest.raises(InputError, match=r"cannot be written \(Is a directory\)"):
+    with pytest.raises(InputError, match=r"study.sqlite \(Is a directory\)"):
         Store(tmp_path)
 
 
@@ -86,7 +86,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count = {pages + 2}")
         large = Result({"a": np.zeros(10_000)})
-        with pytest.raises(InputError, match=r"disk is full\); what is in it is kept: free some"):
+        with pytest.raises(InputError, match=r"disk is full\). Its contents are kept. Free some"):
             store.put("second", "attack", "cmp", large)
         assert store.keys() == {"first"}
         store.put("third", "attack", "cmp", _result())  # a small one still fits

@@ -190,13 +190,15 @@ def test_a_full_disk_in_the_middle_loses_nothing(
     put = Store.put
     with monkeypatch.context() as patch:
         patch.setattr(Store, "put", full)
-        with pytest.raises(InputError, match="what is in it is kept"):
+        with pytest.raises(InputError, match="Its contents are kept"):
             sweep(study, folder / "out", workers=0)
     with Store(folder / "out") as store:
         kept = len(store.keys())
         partial = results(study, store)
     assert kept >= 5
-    assert f"{19 - kept} steps are not computed yet: their figures are not here." in partial.notes
+    assert (
+        f"{19 - kept} steps are not computed yet, so their figures are missing." in partial.notes
+    )
     computed.clear()
     assert len(sweep(study, folder / "out", workers=0).rows) == len(
         sweep(study, folder / "whole", workers=0).rows
@@ -241,7 +243,7 @@ def test_an_engine_on_a_network_is_refused(
 
 
 def test_a_number_of_workers_that_is_none(study: Study, folder: Path) -> None:
-    with pytest.raises(ParameterError, match="'workers' argument must be a whole number from 0"):
+    with pytest.raises(ParameterError, match="'workers' must be an integer from 0"):
         sweep(study, folder / "out", workers=-1)
 
 

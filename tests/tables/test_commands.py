@@ -163,7 +163,7 @@ def test_what_cannot_be_done_writes_nothing(folder: Path) -> None:
     assert "two roles" in refused(
         "protect", "town.csv", "-m", "mondrian(k=3)", *roles("--qi", "name"), "-o", "out.csv"
     )
-    assert "replace the input" in refused(
+    assert "overwrite the input" in refused(
         "protect", "town.csv", "-m", "mondrian(k=3)", *roles(), "-o", "town.csv"
     )
     assert ".csv or .parquet" in refused(

@@ -299,7 +299,7 @@ class Encoding(EncoderSpec):
 
 
 SEARCH: dict[str, Callable[[], object]] = {
-    "an engine on a network must say so: `network`": lambda: check(
+    "an engine on a network must set `network`": lambda: check(
         broken(ENGINES, "http", network=lambda _: False)
     ),
     "encode(texts) must return float32 vectors (n, dim)": lambda: check(Encoding(fault="shape")),

@@ -1,4 +1,4 @@
-"""``veil attack``: what an engine could infer from variants that anybody made."""
+"""``veil attack``: what an engine could infer from a file of variants."""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.variants import VariantTable, made_by, read_variants
 
 _MEANINGS: dict[Attacker, str] = {
-    "lazy": "right at once",
+    "lazy": "first guess",
     "active": "among the first 10",
     "motivated": "mean of 1 / rank",
     "persistent": "rank-biased",
@@ -34,21 +34,21 @@ _UNITS = {"query": "queries"}
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What came of one table of variants."""
+class _AttackResult:
+    """The outcome of an attack on one table of variants."""
 
     table: VariantTable
     outcome: Outcome
-    missing: int  # originals that were not in the log
+    missing: int  # originals that the log lacks
 
     def risks(self) -> dict[str, tuple[Estimate, float]]:
-        """Return, per measure of success, the risk and what a blind guess would reach."""
-        found = self.outcome
-        ranks, among, prior = found.ranks, found.candidates, found.prior
+        """Return the risk and the success of a blind guess, by measure of success."""
+        outcome = self.outcome
+        ranks, among, prior = outcome.ranks, outcome.candidates, outcome.prior
         return {
             who: (
-                risk(ranks, who, candidates=among, groups=found.subjects, ties=found.ties),
-                chance(among, who, ranks=ranks, prior=prior, prior_ties=found.prior_ties),
+                risk(ranks, who, candidates=among, groups=outcome.subjects, ties=outcome.ties),
+                chance(among, who, ranks=ranks, prior=prior, prior_ties=outcome.prior_ties),
             )
             for who in ATTACKERS
         }
@@ -56,7 +56,12 @@ class _Found:
 
 @click.command()
 @click.argument("variants", type=click.Path(path_type=Path))
-@click.option("--log", "log_file", type=click.Path(path_type=Path), help="queries, one per line")
+@click.option(
+    "--log",
+    "log_file",
+    type=click.Path(path_type=Path),
+    help="File of queries that the attacker knows, one per line.",
+)
 @click.option(
     "-a",
     "--attack",
@@ -66,20 +71,22 @@ class _Found:
     type=SpecType(ATTACKS),
     default="inference",
     show_default=True,
-    help=f"attack: {', '.join(sorted(ATTACKS.builtin))}, with parameters in brackets",
+    help=f"Attack with its parameters in brackets: {', '.join(sorted(ATTACKS.builtin))}.",
 )
-@click.option("--encoder", help="model of texts in place of the attacker's own")
+@click.option("--encoder", help="Text encoder to use instead of the attack's own.")
 @click.option(
     "-m",
     "--mechanism",
     metavar="SPEC",
     type=SpecType(TEXT_MECHANISMS),
-    help="spec of the mechanism, for informed attackers  [default: as the file says]",
+    help="Mechanism that made the variants, for informed attacks.  [default: from the file]",
 )
 @click.option(
-    "--as-is", is_flag=True, help="do not add originals that the log lacks: a lower bound"
+    "--as-is",
+    is_flag=True,
+    help="Do not add missing originals to the log. The risk is then a lower bound.",
 )
-@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def attack(
     variants: Path,
     log_file: Path | None,
@@ -94,56 +101,56 @@ def attack(
 
     VARIANTS is a file with columns id, text and obfuscatedText.
 
-    Texts are compared in the order of the log; originals that the log lacks are added to it, which
-    is said, unless --as-is.
+    Texts are compared in the order of the log. Originals that the log lacks are added, with a
+    note, unless --as-is is given.
     """
-    chosen = _with_encoder(ATTACKS.parse(attacker), encoder)
-    if "log" in chosen.needs and log_file is None:
-        raise InputError(f"The {chosen.name} attacker needs a log of queries; name it with --log.")
+    component = _with_encoder(ATTACKS.parse(attacker), encoder)
+    if "log" in component.needs and log_file is None:
+        raise InputError(f"The attack '{component.name}' needs a log of queries. Add --log FILE.")
     tables = read_variants(variants)
-    log = QueryLog.of(read_log(log_file)) if log_file and "log" in chosen.needs else None
-    knows = "mechanism" in chosen.needs
-    informed = [made_by(table, mechanism or "") if knows else None for table in tables]
-    needed = any("space" in chosen.against(one) for one in informed)
+    log = QueryLog.of(read_log(log_file)) if log_file and "log" in component.needs else None
+    informed = "mechanism" in component.needs
+    targets = [made_by(table, mechanism or "") if informed else None for table in tables]
+    needed = any("space" in component.against(target) for target in targets)
     space = open_vectors(vectors) if needed else None
-    found = []
-    for table, known_mechanism in zip(tables, informed, strict=True):
-        known, missing = (log, 0) if log is None else log.with_queries(table.originals)
+    results = []
+    for table, target in zip(tables, targets, strict=True):
+        full_log, missing = (log, 0) if log is None else log.with_queries(table.originals)
         with progress_bar() as report:
-            report(f"attacking by {chosen.name}", 0, 0)
+            report(f"attacking by {component.name}", 0, 0)
             outcome = run_attack(
                 table.rows,
                 table.originals,
-                log if as_is else known,
-                chosen,
-                mechanism=known_mechanism,
+                log if as_is else full_log,
+                component,
+                mechanism=target,
                 space=space,
                 report=report,
             )
         if not len(outcome.ranks):
             raise InputError(
-                f"There is nothing for the {chosen.name} attacker to guess in"
-                f" {_label(table)}: no word was replaced, or there are too few variants."
+                f"The attack '{component.name}' has nothing to guess in {_label(table)}: no word"
+                " was replaced, or there are too few variants."
             )
-        found.append(_Found(table, outcome, missing))
+        results.append(_AttackResult(table, outcome, missing))
     if as_json:
-        click.echo(json.dumps([_document(each, str(chosen)) for each in found], indent=1))
+        click.echo(json.dumps([_document(result, str(component)) for result in results], indent=1))
         return
-    _show(found, str(chosen), as_is=as_is)
+    _show(results, str(component), as_is=as_is)
 
 
 attack.params.append(VECTORS_OPTION)
 
 
-def _with_encoder(chosen: Attack, encoder: str | None) -> Attack:
-    """Return the attacker with another model of texts, where one was named."""
+def _with_encoder(component: Attack, encoder: str | None) -> Attack:
+    """Return the attack with another text encoder, if one is given."""
     if encoder is None:
-        return chosen
-    if not isinstance(chosen, EncoderAttack):
+        return component
+    if not isinstance(component, EncoderAttack):
         raise ParameterError(
-            f"The {chosen.name} attacker compares no vectors of texts; leave --encoder out."
+            f"The attack '{component.name}' does not use a text encoder. Remove --encoder."
         )
-    return type(chosen).load({**dict(chosen), "encoder": encoder})
+    return type(component).load({**dict(component), "encoder": encoder})
 
 
 def _label(table: VariantTable) -> str:
@@ -151,90 +158,91 @@ def _label(table: VariantTable) -> str:
     return f"{table.mechanism or 'variants'}{parameter}"
 
 
-def _document(found: _Found, attacker: str) -> dict[str, object]:
+def _document(result: _AttackResult, attacker: str) -> dict[str, object]:
     return {
-        "mechanism": found.table.mechanism,
-        found.table.parameter or "parameter": found.table.value,
+        "mechanism": result.table.mechanism,
+        result.table.parameter or "parameter": result.table.value,
         "attacker": attacker,
-        "unit": found.outcome.unit,
-        "texts": len(found.table.originals),
-        "missing_from_log": found.missing,
-        "unanswered": found.outcome.silences,
-        "ranks": found.outcome.ranks.tolist(),
-        "ties": None if found.outcome.ties is None else found.outcome.ties.tolist(),
-        "candidates": found.outcome.candidates.tolist(),
+        "unit": result.outcome.unit,
+        "texts": len(result.table.originals),
+        "missing_from_log": result.missing,
+        "unanswered": result.outcome.silences,
+        "ranks": result.outcome.ranks.tolist(),
+        "ties": None if result.outcome.ties is None else result.outcome.ties.tolist(),
+        "candidates": result.outcome.candidates.tolist(),
         "risk": {
             who: {"value": float(value), "low": value.low, "high": value.high, "chance": blind}
-            for who, (value, blind) in found.risks().items()
+            for who, (value, blind) in result.risks().items()
         },
     }
 
 
-def _table(found: list[_Found], title: str) -> Table:
+def _table(results: list[_AttackResult], title: str) -> Table:
     table = Table(title=title, title_justify="left")
     table.add_column("variants")
     table.add_column("guesses", justify="right")
     for who, meaning in _MEANINGS.items():
         table.add_column(f"{who}\n[dim]{meaning}[/dim]", justify="right")
-    for each in found:
-        table.add_row(escape(_label(each.table)), _guesses(each), *_cells(each))
+    for result in results:
+        table.add_row(escape(_label(result.table)), _guesses(result), *_cells(result))
     table.add_section()
-    blind = [f"[dim]{level}[/dim]" for level in _blind(found)]
+    blind = [f"[dim]{level}[/dim]" for level in _blind(results)]
     table.add_row("[dim]a blind guess[/dim]", "", *blind)
     return table
 
 
-def _guesses(each: _Found) -> str:
-    unit = each.outcome.unit
-    return f"{len(each.outcome.ranks):,} {_UNITS.get(unit, f'{unit}s')}"
+def _guesses(result: _AttackResult) -> str:
+    unit = result.outcome.unit
+    return f"{len(result.outcome.ranks):,} {_UNITS.get(unit, f'{unit}s')}"
 
 
-def _cells(each: _Found) -> list[str]:
-    risks = (value for value, _ in each.risks().values())
+def _cells(result: _AttackResult) -> list[str]:
+    risks = (value for value, _ in result.risks().values())
     return [escape(f"{float(value):.3f} [{value.low:.3f}, {value.high:.3f}]") for value in risks]
 
 
-def _blind(found: list[_Found]) -> list[str]:
-    levels = [[level for _, level in each.risks().values()] for each in found]
+def _blind(results: list[_AttackResult]) -> list[str]:
+    levels = [[level for _, level in result.risks().values()] for result in results]
     return [f"{max(level):.3g}" for level in zip(*levels, strict=True)]
 
 
-def _show_narrow(console: Console, found: list[_Found], title: str) -> None:
-    """Put one below the other what has no room side by side; no name is cut."""
+def _show_narrow(console: Console, results: list[_AttackResult], title: str) -> None:
+    """Print the columns below each other when the screen is too narrow for a table."""
     console.print(title, soft_wrap=True)
-    for each in found:
-        console.print(f"{escape(_label(each.table))}, {_guesses(each)}", soft_wrap=True)
-        for (who, meaning), cell in zip(_MEANINGS.items(), _cells(each), strict=True):
+    for result in results:
+        console.print(f"{escape(_label(result.table))}, {_guesses(result)}", soft_wrap=True)
+        for (who, meaning), cell in zip(_MEANINGS.items(), _cells(result), strict=True):
             console.print(f"  {cell}  {who} [dim]({meaning})[/dim]", soft_wrap=True)
-    pairs = zip(_MEANINGS, _blind(found), strict=True)
-    told = ", ".join(f"{who} {level}" for who, level in pairs)
-    console.print(f"[dim]a blind guess: {told}[/dim]", soft_wrap=True)
+    pairs = zip(_MEANINGS, _blind(results), strict=True)
+    levels = ", ".join(f"{who} {level}" for who, level in pairs)
+    console.print(f"[dim]a blind guess: {levels}[/dim]", soft_wrap=True)
 
 
-def _show(found: list[_Found], attacker: str, *, as_is: bool) -> None:
+def _show(results: list[_AttackResult], attacker: str, *, as_is: bool) -> None:
     console, title = stdout(), f"Risk by {escape(attacker)}: mean, 95 % interval"
-    table = _table(found, title)
+    table = _table(results, title)
     if fits(console, table):
         console.print(table)
     else:
-        _show_narrow(console, found, title)
-    for each in found:
-        out = int((each.outcome.ranks > each.outcome.candidates).sum())
-        if out and each.outcome.unit == "word":
+        _show_narrow(console, results, title)
+    for result in results:
+        out = int((result.outcome.ranks > result.outcome.candidates).sum())
+        if out and result.outcome.unit == "word":
             stderr().print(
-                f"[yellow]{out} of {len(each.outcome.ranks)} words of {escape(_label(each.table))}"
-                " are out of the attacker's reach: the vectors do not know them, or by this"
-                " mechanism they cannot have given what was seen; is it the right one?[/yellow]"
+                f"[yellow]{out} of {len(result.outcome.ranks)} words of"
+                f" {escape(_label(result.table))} are out of reach: they are not in the word"
+                " vectors, or this mechanism cannot have produced the variants. Check"
+                " --mechanism.[/yellow]"
             )
-        if each.outcome.silences:
+        if result.outcome.silences:
             stderr().print(
-                f"[yellow]{each.outcome.silences} of {len(each.outcome.ranks)} guesses of"
-                f" {escape(_label(each.table))} had no answer and count as not found: the risk is"
+                f"[yellow]{result.outcome.silences} of {len(result.outcome.ranks)} guesses of"
+                f" {escape(_label(result.table))} had no answer and count as failures: the risk is"
                 " a lower bound.[/yellow]"
             )
-        if each.missing:
+        if result.missing:
             end = "the risk is a lower bound." if as_is else "they were added to it."
             stderr().print(
-                f"[yellow]{each.missing} of {len(each.table.originals)} originals of"
-                f" {escape(_label(each.table))} are not in the log; {end}[/yellow]"
+                f"[yellow]{result.missing} of {len(result.table.originals)} originals of"
+                f" {escape(_label(result.table))} are not in the log; {end}[/yellow]"
             )

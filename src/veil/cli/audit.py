@@ -1,4 +1,4 @@
-"""``veil audit``: sweep mechanisms and attack them, or hold what they claim against samples."""
+"""``veil audit``: run a study, or test the claims of mechanisms on samples."""
 
 import json
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ from veil.text.mechanisms.words import MECHANISMS
 
 
 class CommandWithSubcommands(click.Command):
-    """Does its own work, unless the first argument names one of `commands`.
+    """Command that runs a subcommand if the first argument names one of `commands`.
 
-    A file that is called like one of them is named by its path: ``./claims``. It is no group of
-    click, whose options must stand before its arguments, and which ignores what it cannot use.
+    For a file with such a name, give its path: ``./claims``. A click group would not do: its
+    options must come before its arguments, and it ignores arguments that it cannot use.
     """
 
     def __init__(
@@ -48,18 +48,21 @@ class CommandWithSubcommands(click.Command):
         parent: click.Context | None = None,
         **extra: Any,  # noqa: ANN401
     ) -> click.Context:
-        """Hand the arguments to the command that is named, or take them."""
-        if args and (named := self.commands.get(args[0])):
-            return named.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        """Pass the arguments to the subcommand that the first one names, if any."""
+        if args and (command := self.commands.get(args[0])):
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the options, then the commands beside it."""
+        """List the options, then the subcommands."""
         super().format_options(ctx, formatter)
         room = formatter.width - 6 - max(map(len, self.commands))
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, each.get_short_help_str(room)) for name, each in self.commands.items()]
+                [
+                    (name, command.get_short_help_str(room))
+                    for name, command in self.commands.items()
+                ]
             )
 
 
@@ -67,32 +70,32 @@ class CommandWithSubcommands(click.Command):
 @click.argument("mechanisms", nargs=-1, metavar="[MECHANISM]...")
 @click.option(
     "--vectors",
-    help="word vectors: a name or a file  [default: words a hundredth apart, made for this]",
+    help="Word vectors: a name or a file.  [default: artificial words at distances of 0.01]",
 )
-@click.option("--words", nargs=2, metavar="WORD WORD", help="two words of --vectors to tell apart")
+@click.option("--words", nargs=2, metavar="WORD WORD", help="Two words of --vectors to compare.")
 @click.option(
     "--pairs",
     type=click.IntRange(1, 1000),
     default=4,
     show_default=True,
-    help="pairs of words to try, chosen at random",
+    help="Random pairs of words to test.",
 )
 @click.option(
     "--samples",
     type=click.IntRange(1000, 10_000_000),
     default=20_000,
     show_default=True,
-    help="draws for each of two words",
+    help="Draws for each word.",
 )
 @click.option(
     "--error",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=1e-6,
     show_default=True,
-    help="largest chance that a correct mechanism is accused",
+    help="Largest probability of refuting a correct claim.",
 )
-@click.option("--seed", type=click.IntRange(0), help="repeatable draws")
-@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@click.option("--seed", type=click.IntRange(0), help="Seed that makes the draws reproducible.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def claims(
     mechanisms: tuple[str, ...],
     vectors: str | None,
@@ -103,42 +106,43 @@ def claims(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Draw from each MECHANISM, and hold the epsilon that it claims against what was drawn.
+    """Sample each MECHANISM and test its claimed epsilon against the samples.
 
-    MECHANISM is a spec as 'cmp(epsilon=1)', or a name; without any, all mechanisms for words are
-    tried. Where a claim is refuted the exit code is 1. A claim that is not refuted is not proved.
+    MECHANISM is a spec such as 'cmp(epsilon=1)', or a name. Default: all mechanisms for words.
+    The exit code is 1 if a claim is refuted. A claim that is not refuted is not proved.
     """
     if words and vectors is None:
-        raise ParameterError("--words are words of --vectors; name the vectors, too.")
-    chosen = [_mechanism(spec) for spec in mechanisms or MECHANISMS.names()]
+        raise ParameterError("--words needs --vectors. Add --vectors NAME.")
+    targets = [_mechanism(spec) for spec in mechanisms or MECHANISMS.names()]
     space = line_space() if vectors is None else open_vectors(vectors)
     audits = []
     with progress_bar() as report:
-        for number, each in enumerate(chosen):
-            report(f"auditing {each.name}", number, len(chosen))
+        for number, target in enumerate(targets):
+            report(f"auditing {target.name}", number, len(targets))
             audits.append(
                 audit_claim(
-                    each, space, words, samples=samples, pairs=pairs, error=error, rng=seed
+                    target, space, words, samples=samples, pairs=pairs, error=error, rng=seed
                 )
             )
     if as_json:
-        click.echo(json.dumps([_document(each) for each in audits], indent=1, allow_nan=False))
+        click.echo(json.dumps([_document(claim) for claim in audits], indent=1, allow_nan=False))
     else:
-        _show(chosen, audits)
-    if any(each.exceeded for each in audits):
+        _show(targets, audits)
+    if any(claim.exceeded for claim in audits):
         raise click.exceptions.Exit(1)
 
 
 def _mechanism(spec: str) -> WordMechanism:
-    """Build a mechanism; one that is named only has the parameters of its example."""
-    named = spec in catalogue.names()
-    found = example(catalogue.mechanism_class(spec)) if named else catalogue.mechanism(spec)
-    if not isinstance(found, WordMechanism):
-        known = ", ".join(MECHANISMS.names())
+    """Build a mechanism; a name without parameters gets those of its example."""
+    is_name = spec in catalogue.names()
+    mechanism = example(catalogue.mechanism_class(spec)) if is_name else catalogue.mechanism(spec)
+    if not isinstance(mechanism, WordMechanism):
+        names = ", ".join(MECHANISMS.names())
         raise ParameterError(
-            f"{found.name} rewrites whole queries and claims nothing; name some of: {known}."
+            f"{mechanism.name} rewrites whole queries and claims no epsilon per word. Choose from:"
+            f" {names}."
         )
-    return found
+    return mechanism
 
 
 def _document(audit: ClaimAudit) -> dict[str, object]:
@@ -155,22 +159,22 @@ def _document(audit: ClaimAudit) -> dict[str, object]:
     }
 
 
-def _show(chosen: list[WordMechanism], audits: list[ClaimAudit]) -> None:
+def _show(targets: list[WordMechanism], audits: list[ClaimAudit]) -> None:
     table = Table()
     for heading in ("mechanism", "claimed at most", "measured at least", "verdict"):
         table.add_column(heading, overflow="fold")
-    for mechanism, audit in zip(chosen, audits, strict=True):
+    for mechanism, audit in zip(targets, audits, strict=True):
         worst = audit.worst
-        said = "" if worst.claimed is None else f"{worst.claimed:.3f} ({worst.source})"
+        claim = "" if worst.claimed is None else f"{worst.claimed:.3f} ({worst.source})"
         verdict = f"[red]{audit.verdict}[/red]" if audit.exceeded else audit.verdict
-        table.add_row(escape(mechanism.brief), said, f"{worst.lower:.3f}", verdict)
+        table.add_row(escape(mechanism.brief), claim, f"{worst.lower:.3f}", verdict)
     console = stdout()
     console.print(table)
     first = audits[0]
     console.print(
-        "The log of how much likelier one output is under one word than under another, of the pair"
-        f" that comes nearest to its claim. {first.samples:,} draws show at most"
-        f" {first.reach:.2f}: what is claimed above that is out of reach."
+        "Each value is a log-ratio: how much likelier one output is for one word than for another."
+        f" It is shown for the pair nearest to its claim. {first.samples:,} draws can show at most"
+        f" {first.reach:.2f}; larger claims cannot be tested."
     )
 
 
@@ -182,36 +186,36 @@ def _show(chosen: list[WordMechanism], audits: list[ClaimAudit]) -> None:
     type=NEW,
     default=Path("veil-report"),
     show_default=True,
-    help="folder of the report; what is there already is not computed again",
+    help="Folder for the report. Results already in it are reused.",
 )
 @click.option(
     "--workers",
     type=WORKERS,
     help=WORKERS_HELP,
 )
-@click.option("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster to compute on")
-@click.option("--demo", is_flag=True, help="a small sweep of a minute or two, for a first look")
+@click.option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler to compute on.")
+@click.option("--demo", is_flag=True, help="Run a small study of a minute or two.")
 def audit(
     study: Path | None, out: Path, workers: int | None, dask: str | None, demo: bool
 ) -> None:
     """Run a study: protect, attack, measure, write a report.
 
-    STUDY is a TOML file. Without it: all mechanisms on the embedded collection. Kill it at any
-    moment and start it again: nothing is lost, and nothing is computed twice.
+    STUDY is a TOML file. Default: all mechanisms on the embedded collection. You can stop and
+    restart it at any time: finished results are kept and not computed again.
     """
     if demo and study is not None:
-        raise ParameterError("--demo is a study of its own; leave the file out.")
+        raise ParameterError("--demo cannot be combined with a study file. Remove one.")
     if dask is not None and workers is not None:
-        raise ParameterError("Give either --workers or --dask, not both.")
-    chosen = load_study(study) if study else demo_study() if demo else default_study()
-    run_study(chosen, out, workers=workers, dask=dask)
-    if not demo and chosen.domain == DEFAULT:  # a first look is too small to steer by
+        raise ParameterError("--workers cannot be combined with --dask. Remove one.")
+    definition = load_study(study) if study else demo_study() if demo else default_study()
+    run_study(definition, out, workers=workers, dask=dask)
+    if not demo and definition.domain == DEFAULT:  # the demo is too small for the slider
         _note(out)
 
 
 def _note(out: Path) -> None:
-    """Tell 'veil serve' where the audit lies; the audit itself is done, whatever comes of this."""
+    """Record where the audit is, for 'veil serve'; a failure does not affect the audit."""
     try:
         note_audit(out)
     except VeilError as error:
-        click.echo(f"veil: 'veil serve' will not find this audit by itself: {error}", err=True)
+        click.echo(f"veil: 'veil serve' will not find this audit automatically: {error}", err=True)

@@ -1,8 +1,7 @@
-"""The commands: a table of where each one is, loaded when it is run; near misses.
+"""The table of commands: the module, group and summary of each; modules are loaded on demand.
 
-The commands: where each one is, and what it does in a sentence. They are loaded when asked for.
-A new command is one file and one row. The sentences are those of the commands; a test compares
-them.
+A new command is one file and one row. A test checks that each summary is the first sentence of
+the command's help.
 """
 
 import difflib
@@ -21,7 +20,7 @@ GROUPS = ("Search", "Text", "Data", "Studies", "Service")  # sections of the hel
 
 
 class Row(NamedTuple):
-    """Where a command is, as ``module:name``, its section of the help, and its first sentence."""
+    """The target ``module:name`` of a command, its section of the help, and its summary."""
 
     place: str
     group: str
@@ -52,12 +51,12 @@ COMMANDS: dict[str, Row] = {
     "completion": Row(
         "veil.cli.completion:completion",
         "Service",
-        "Print the script that completes commands, options and specs in a shell.",
+        "Print the shell script that completes commands, options and specs.",
     ),
     "cover": Row(
         "veil.cli.cover:cover",
         "Search",
-        "Build tables of cover groups, and see what would be sent.",
+        "Build tables of cover groups, and show what would be sent.",
     ),
     "dpia": Row(
         "veil.dpia.api:dpia",
@@ -102,7 +101,7 @@ COMMANDS: dict[str, Row] = {
     "mechanisms": Row(
         "veil.cli.components:mechanisms",
         "Text",
-        "List mechanisms, their parameters and what is proved.",
+        "List mechanisms, their parameters and guarantees.",
     ),
     "protect": Row(
         "veil.cli.protect:protect",
@@ -147,20 +146,20 @@ COMMANDS: dict[str, Row] = {
 }
 
 TEXT = ("protect", "attack", "explain", "restore", "mechanisms", "attacks", "measures", "vectors")
-"""Commands that are short for ``veil text ...``."""
+"""Commands of ``veil text`` that also work without ``text``."""
 
 
 def suggestion(typed: str, names: Sequence[str]) -> str:
-    """Return ' Did you mean ...?' with the name that is nearest, or nothing."""
+    """Return ' Did you mean ...?' with the nearest name, or an empty string."""
     folded = {name.casefold().lstrip("-"): name for name in names}
     word = typed.casefold().lstrip("-").replace("_", "-")
     begun = [name for name in folded if len(word) > 2 and name.startswith(word)]
-    found = begun or difflib.get_close_matches(word, folded, n=1)
-    return f" Did you mean {folded[found[0]]}?" if found else ""
+    matches = begun or difflib.get_close_matches(word, folded, n=1)
+    return f" Did you mean {folded[matches[0]]}?" if matches else ""
 
 
 def option_suggestion(arguments: Sequence[str], options: Sequence[str]) -> str:
-    """Return the hint for the first argument that looks like an option and is none."""
+    """Return a suggestion for the first unknown option, or an empty string."""
     long = [option for option in options if option.startswith("--")]
     for argument in arguments:
         name = argument.partition("=")[0]
@@ -170,22 +169,22 @@ def option_suggestion(arguments: Sequence[str], options: Sequence[str]) -> str:
 
 
 class Commands(click.Group):
-    """Commands by name; for one that there is not, the nearest is suggested."""
+    """Group of commands that suggests the nearest name for an unknown one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was typed."""
-        known = self.list_commands(ctx)
-        if args and not args[0].startswith("-") and args[0] not in known:
+        """Return the command, or raise an error with a suggestion."""
+        names = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in names:
             raise InputError(
-                f"The command is not understood. Known: {', '.join(known)};"
-                f" see {ctx.command_path} --help.{suggestion(args[0], known)}"
+                f"Unknown command. Available: {', '.join(names)}."
+                f" See {ctx.command_path} --help.{suggestion(args[0], names)}"
             )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List all commands with their whole first sentences."""
+        """List all commands with their full summaries."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [
             (name, command.get_short_help_str(_WHOLE))
@@ -197,13 +196,13 @@ class Commands(click.Group):
                 formatter.write_dl(rows)
 
 
-_WHOLE = 10_000  # characters; no sentence is cut
+_WHOLE = 10_000  # characters: no summary is cut
 
 
 class Lazy(Commands):
-    """Commands of a table of names, and perhaps the domains; help lists them without loading any.
+    """Group of commands from a table, and optionally the domains; help loads none of them.
 
-    `former` maps former names of commands to those of today.
+    `former` maps former names of commands to current ones.
     """
 
     def __init__(
@@ -218,20 +217,20 @@ class Lazy(Commands):
         self._table, self._former, self._domains = table, former, domains
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return all names, in order."""
+        """Return all names in order."""
         del ctx
         return sorted({*self._table, *_domains()}) if self._domains else list(self._table)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was typed, also by its former name."""
-        if args and args[0] in {*self._table, *self._former, *DOMAINS}:  # no plugin is looked for
+        """Return the command, also for a former name."""
+        if args and args[0] in {*self._table, *self._former, *DOMAINS}:  # no search for plugins
             return args[0], self.get_command(ctx, args[0]), args[1:]
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a command."""
+        """Load and return a command."""
         if cmd_name in self._former:
             from veil.cli.former import say_renamed
 
@@ -243,7 +242,7 @@ class Lazy(Commands):
         verb = getattr(import_module(module), name)
         if isinstance(verb, click.Command):
             return verb
-        from veil.cli.verb import VerbCommand  # other commands do without
+        from veil.cli.verb import VerbCommand  # slow to load; other commands do not need it
 
         return VerbCommand(cmd_name, verb, {})
 
@@ -251,7 +250,7 @@ class Lazy(Commands):
         return self._table[name].says if name in self._table else _domains()[name]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands of each group with their first sentences."""
+        """List the commands of each group with their summaries."""
         names = self.list_commands(ctx)
         width = max(map(len, names))
         for group in GROUPS:
@@ -266,10 +265,10 @@ class Lazy(Commands):
 
 
 def _domains() -> dict[str, str]:
-    """Return the domains that have commands of their own, without loading any."""
+    """Return the summary of each domain, without loading any."""
     from importlib.metadata import entry_points  # slow to load, and most commands need no plugin
 
-    plugins = {point.name: f"A domain of {point.module}." for point in entry_points(group=GROUP)}
+    plugins = {point.name: f"Domain from {point.module}." for point in entry_points(group=GROUP)}
     return plugins | {name: row.says for name, row in DOMAINS.items()}
 
 
@@ -282,13 +281,13 @@ def _domain(name: str) -> click.Command | None:
 
 
 _NOTHING = "no file was written"
-_KEPT = "what is done is kept"
-_SENT = "variants may have been sent, and count as released"
+_KEPT = ("finished results are kept", "what is done is kept")  # starts of notes
+_SENT = "variants may have been sent and count as released"
 
 
 @contextmanager
 def count_as_sent() -> Iterator[None]:
-    """Let whatever ends the work inside, an interrupt too, be told as after a sending."""
+    """Mark any error or interrupt inside as one after which variants may have been sent."""
     try:
         yield
     except BaseException as error:
@@ -297,7 +296,7 @@ def count_as_sent() -> Iterator[None]:
 
 
 def leftover_notice(error: BaseException) -> str:
-    """Say what the work that an error ended left behind."""
+    """Return what an interrupted command left behind: files, sent variants, or nothing."""
     causes = (error, error.__cause__)  # an interrupt is the cause of click's own error
     notes = [note for cause in causes for note in getattr(cause, "__notes__", ())]
     return next((note for note in notes if note == _SENT or note.startswith(_KEPT)), _NOTHING)

@@ -1,4 +1,4 @@
-"""``veil completion``: completion of commands, options and specs in a shell."""
+"""``veil completion``: shell completion of commands, options and specs."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -9,7 +9,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print the script that completes commands, options and specs in a shell.
+    """Print the shell script that completes commands, options and specs.
 
     \b
     Add the line of your shell to its start-up file:

@@ -1,4 +1,4 @@
-"""``veil attacks``, ``engines``, ``measures``, ``mechanisms``: names and parameters."""
+"""``veil attacks``, ``engines``, ``measures`` and ``mechanisms``: names and parameters."""
 
 from typing import Any
 
@@ -17,36 +17,36 @@ from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 
 @click.command()
 @click.argument("names", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the schema of each.")
 def attacks(names: tuple[str, ...], as_json: bool) -> None:
     """List attacks on texts and their parameters.
 
-    With NAMES, only those.
+    NAMES limit the list.
     """
     show_components({"attacks": ATTACKS}, "attack", names, as_json=as_json)
 
 
 @click.command()
 @click.argument("names", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the schema of each.")
 def engines(names: tuple[str, ...], as_json: bool) -> None:
     """List engines and encoders and their parameters.
 
-    With NAMES, only those.
+    NAMES limit the list.
     """
-    known: dict[str, Registry[Any]] = {"engines": ENGINES, "encoders": ENCODERS}
-    show_components(known, "engine or encoder", names, as_json=as_json)
+    registries: dict[str, Registry[Any]] = {"engines": ENGINES, "encoders": ENCODERS}
+    show_components(registries, "engine or encoder", names, as_json=as_json)
 
 
 @click.command()
 @click.argument("names", nargs=-1)
 @click.option(
-    "--json", "as_json", is_flag=True, help="print JSON, with a schema or a sentence each"
+    "--json", "as_json", is_flag=True, help="Print JSON, with the schema or description of each."
 )
 def measures(names: tuple[str, ...], as_json: bool) -> None:
     """List measures and their parameters.
 
-    With NAMES, only those.
+    NAMES limit the list.
     """
     show_components(
         {"texts and variants": MEASURES}, "measure", names, as_json=as_json, sentences=EVERYWHERE
@@ -55,15 +55,15 @@ def measures(names: tuple[str, ...], as_json: bool) -> None:
 
 @click.command()
 @click.argument("names", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema per mechanism")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the schema of each.")
 def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
-    """List mechanisms, their parameters and what is proved.
+    """List mechanisms, their parameters and guarantees.
 
-    With NAMES, only those; what is not proved is listed, too.
+    NAMES limit the list. It also shows what is not proved.
     """
     show_mechanisms(TEXT_MECHANISMS, names, as_json=as_json)
     if not as_json:
-        click.echo("Budgets add up: words x variants x epsilon (sequential composition).")
+        click.echo("Costs add up: words x variants x epsilon (sequential composition).")
 
 
 text = Lazy(
@@ -71,5 +71,5 @@ text = Lazy(
     table={name: COMMANDS[name] for name in TEXT},
     domains=False,
     help="Texts and queries: protect, attack and explain them.\n\nEach command also works without"
-    " 'text': 'veil protect' is short for 'veil text protect'.",
+    " 'text': 'veil protect' is the same as 'veil text protect'.",
 )

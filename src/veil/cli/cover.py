@@ -1,4 +1,4 @@
-"""``veil cover``: build tables of cover groups, and see what would be sent."""
+"""``veil cover``: build tables of cover groups, and show what would be sent."""
 
 import re
 import shlex
@@ -23,81 +23,81 @@ from veil.cover.universe import BUILT_IN, PARTS, Part, Universe, read_universe
 from veil.proxy.ledger.ledger import Ledger, has_ledger
 from veil.search.pipeline import check_query
 
-_SHOWN = 3  # texts of a cell
+_SHOWN = 3  # texts of a bucket
 
 
 @click.group(cls=Commands)
 def cover() -> None:
-    """Build tables of cover groups, and see what would be sent."""
+    """Build tables of cover groups, and show what would be sent."""
 
 
 @cover.command("build")
 @click.argument("source", required=False)
-@click.option("--from", "given", metavar="SOURCE", help="the same as SOURCE")
+@click.option("--from", "alias", metavar="SOURCE", help="Same as SOURCE.")
 @click.option(
     "--part",
     type=click.Choice(PARTS),
-    help="what of a collection: passages (default), titles, queries or log",
+    help="Part of a collection: passages (default), titles, queries or log.",
 )
 @click.option(
     "--sample",
     type=click.FloatRange(0, 1, min_open=True),
     default=1.0,
     show_default=True,
-    help="share of the texts that is taken, evenly",
+    help="Share of the texts to take, evenly spaced.",
 )
 @click.option(
     "--tracks",
     type=click.IntRange(1, MOST_TRACKS),
     default=TRACKS,
     show_default=True,
-    help="texts in a group: requests that stand for one query",
+    help="Texts in a group: requests sent for one query.",
 )
 @click.option(
     "--cell",
     type=click.IntRange(1, 1_000_000),
     default=CELL,
     show_default=True,
-    help="texts of the universe behind one of them; more hide more and find less",
+    help="Candidate texts behind each text of a group. More hide better and find less.",
 )
 @click.option(
     "--words",
     type=click.IntRange(0, 1_000),
     default=WORDS,
     show_default=True,
-    help="words in one of them; 0 for the most typical text itself",
+    help="Words in each text of a group; 0: the most typical candidate text.",
 )
 @click.option(
     "--popularity",
     type=click.Choice(POPULARITIES),
-    help="how often a text is asked: by the counts of SOURCE, or by public frequencies of its"
-    " words  [default: words for icd10cm and wordnet, else counts]",
+    help="How often each text is searched for: by the counts in SOURCE, or by public word"
+    " frequencies.  [default: words for icd10cm and wordnet, else counts]",
 )
 @click.option(
     "--encoder",
     default="minilm",
     show_default=True,
-    help="local model that tells which texts are near",
+    help="Local model that measures which texts are similar.",
 )
 @click.option(
     "--queries",
     type=click.IntRange(1),
     metavar="N",
-    help="plausible queries that the risk is told for  [default: the texts]",
+    help="Number of equally likely queries to report the risk for.  [default: the texts]",
 )
 @click.option(
     "--out",
     type=NEW,
-    help="folder to write  [default: the cache for icd10cm and wordnet, else ./NAME-cover]",
+    help="Folder to write.  [default: the cache for icd10cm and wordnet, else ./NAME-cover]",
 )
 @click.option(
     "--public",
     is_flag=True,
-    help="the texts are public though some of them are queries of your ledger",
+    help="Confirm that the texts are public, although some are queries in your ledger.",
 )
 def build_(
     source: str | None,
-    given: str | None,
+    alias: str | None,
     part: Part | None,
     sample: float,
     tracks: int,
@@ -111,19 +111,21 @@ def build_(
 ) -> None:
     """Build a table from SOURCE: icd10cm, wordnet, a collection, irds:ID, or a file of queries.
 
-    The texts of the table are what the engine will see: they must be public. Best are texts that
-    look like what the engine holds: a catalogue, titles, a sample of its passages.
+    The engine will see the texts of the table, so they must be public. The best texts resemble
+    the engine's documents: a catalogue, titles, a sample of passages.
     """
-    name = _one(source, given)
+    name = _source_name(source, alias)
     usual_texts = name in BUILT_IN and part is None and sample == 1 and popularity != "counts"
-    kept = out is None and usual_texts and encoder == "minilm"
+    in_cache = out is None and usual_texts and encoder == "minilm"
     with progress_bar() as report:
-        if kept:
+        if in_cache:
             table = rebuild(name, tracks, cell, words, report)
         else:
             out = out or Path(re.sub(r"[^\w.-]", "-", Path(name).name) + "-cover")
             if out.exists():
-                raise InputError(f"There is a {out} already; delete it, or name another (--out).")
+                raise InputError(
+                    f"Folder {out} already exists. Delete it or choose another with --out."
+                )
             universe = read_universe(name, part, sample, report, popularity)
             if name not in BUILT_IN and not public:
                 _require_not_own(universe)
@@ -131,72 +133,74 @@ def build_(
             table.save(out)
     _show_facts(stdout(), table, queries)
     usual = {"tracks": (tracks, TRACKS), "cell": (cell, CELL), "words": (words, WORDS)}
-    named = [f"{key}={value}" for key, (value, default) in usual.items() if value != default]
+    changed = [f"{key}={value}" for key, (value, default) in usual.items() if value != default]
     where = name if out is None else str(out)
     spec = ", ".join(
-        [f"table={where if _plain(where) else repr(where)}", *(named if kept else ())]
+        [
+            f"table={where if _needs_no_quotes(where) else repr(where)}",
+            *(changed if in_cache else ()),
+        ]
     )
-    told = f"Search with it: veil search --mechanism {shlex.quote(f'cover({spec})')} ..."
-    stdout().print(told, markup=False, soft_wrap=True)
+    hint = f"Search with it: veil search --mechanism {shlex.quote(f'cover({spec})')} ..."
+    stdout().print(hint, markup=False, soft_wrap=True)
 
 
-def _one(source: str | None, given: str | None) -> str:
-    if (source is None) == (given is None):
-        raise InputError("Name one source of texts: icd10cm, wordnet, a collection or a file.")
-    return source or given or ""  # an empty name is told when it is opened
+def _source_name(source: str | None, alias: str | None) -> str:
+    if (source is None) == (alias is None):
+        raise InputError(
+            "Exactly one source of texts is required: icd10cm, wordnet, a collection or a file."
+        )
+    return source or alias or ""  # an empty name is rejected when it is opened
 
 
-def _plain(text: str) -> bool:
+def _needs_no_quotes(text: str) -> bool:
     return re.fullmatch(r"[\w./~-]+", text) is not None
 
 
 def _require_not_own(universe: Universe) -> None:
-    """Refuse a universe of the user's own queries: it would be sent, cell by cell."""
+    """Refuse candidate texts that are queries of the user: the table would publish them."""
     if not has_ledger():
         return
     with Ledger() as ledger:
-        found = ledger.holds(universe.texts)
-    if found:
+        count = ledger.holds(universe.texts)
+    if count:
         raise InputError(
-            f"{count_of(found, 'text')} of the universe {'is' if found == 1 else 'are'} in your"
-            " ledger: it would publish what you searched for. Take texts of others, or say that"
-            " these are public (--public)."
+            f"{count_of(count, 'text')} {'is a query' if count == 1 else 'are queries'} in your"
+            " ledger, so the table would publish your searches. Use other texts, or add --public"
+            " if these are public."
         )
 
 
 def _show_facts(console: Console, table: Table, queries: int | None) -> None:
     console.print(
         f"[bold]{escape(printable(table.universe))}[/bold]: {count_of(len(table), 'text')} in"
-        f" {count_of(table.k, 'track')} and {count_of(table.L, 'group')};"
-        f" {count_of(table.cell, 'text')} or a few more behind each of the texts of a group."
+        f" {count_of(table.k, 'topic')} and {count_of(table.L, 'group')};"
+        f" {count_of(table.cell, 'text')} or a few more behind each text of a group."
     )
     if not table.weighed:
-        told = "No counts were found, or all are equal: there is one band of popularity."
+        message = "No counts, or all are equal: there is one popularity band."
     elif table.popularity == "words":
-        told = (
-            "How often a text is asked was estimated from the frequencies of its words:"
-            f" {count_of(table.bands, 'band')} of popularity, with wider groups in the popular"
-            " half."
+        message = (
+            "Popularity was estimated from public word frequencies:"
+            f" {count_of(table.bands, 'popularity band')}, with wider groups in the popular half."
         )
     else:
-        told = (
-            f"Counts were found: the texts are in {count_of(table.bands, 'band')} of popularity."
-        )
-    console.print(told)
+        message = f"The texts have counts: they are in {count_of(table.bands, 'popularity band')}."
+    console.print(message)
     console.print(
         f"Guarantee: the engine sees one of {count_of(table.L, 'group')}, at most"
-        f" {bits_of(table.bits)} for each query; the same query again adds nothing."
+        f" {bits_of(table.bits)} per query. The same query again adds nothing."
     )
     console.print(_risk(table, queries))
 
 
 def _risk(table: Table, queries: int | None) -> str:
-    """Say how often an engine is right, and what it is taken to believe."""
+    """Return how often an engine guesses the query, and the prior that this assumes."""
     if queries is None:
         return str(table.odds())
     return (
-        f"If one of {queries:,} equally likely queries was asked, an engine that knows everything"
-        f" is right within ten guesses in at most {100 * table.risk(queries):.3g} % of the cases."
+        f"If {queries:,} queries are equally likely, an engine that knows everything finds yours"
+        f" within ten guesses with probability at most {100 * table.risk(queries):.3g} %."
     )
 
 
@@ -204,49 +208,52 @@ def _risk(table: Table, queries: int | None) -> str:
 @click.argument("table")
 @click.argument("query")
 def show(table: str, query: str) -> None:
-    """Show the group of TABLE that would be sent for QUERY (- reads it); nothing is sent."""
+    """Show the group of TABLE that would be sent for QUERY (- reads standard input).
+
+    Nothing is sent.
+    """
     text = check_query(sys.stdin.readline().strip() if query == "-" else query)
     with progress_bar() as report:
         opened = load(table, report=report)
-        report("looking the query up", 0, 0)
-        found = opened.locate([text])[0]
+        report("looking up the query", 0, 0)
+        match = opened.locate([text])[0]
     console = stdout()
     _show_facts(console, opened, None)
     console.print(
-        f"\n[bold]What an engine would see[/bold]: group {found.address + 1:,} of {opened.L:,},"
+        f"\n[bold]What an engine would see[/bold]: group {match.address + 1:,} of {opened.L:,},"
         f" {count_of(opened.k, 'text')}"
     )
     grid = Grid(box=None, padding=(0, 1), show_header=True)
-    for name, style in (("track", "dim"), ("text", ""), ("who else would send the same", "dim")):
-        grid.add_column(name, style=style, overflow="fold", justify="right" if name == "track"
+    for name, style in (("topic", "dim"), ("text", ""), ("also sent for", "dim")):
+        grid.add_column(name, style=style, overflow="fold", justify="right" if name == "topic"
                         else "left")  # fmt: skip
-    for track, sent in enumerate(opened.group(found.address)):
-        others = [opened.texts[i] for i in opened.members(found.address, track)]
+    for track, group_text in enumerate(opened.group(match.address)):
+        others = [opened.texts[i] for i in opened.members(match.address, track)]
         more = f"; {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-        mark = "*" if console.is_terminal and track == found.track else ""
+        mark = "*" if console.is_terminal and track == match.track else ""
         grid.add_row(
             f"{mark}{track + 1}",
-            escape(printable(sent)),
-            escape(printable("; ".join(_cut(each) for each in others[:_SHOWN]) + more)),
+            escape(printable(group_text)),
+            escape(printable("; ".join(_cut(member) for member in others[:_SHOWN]) + more)),
         )
     console.print(grid)
-    _show_place(console, opened, found)
+    _show_place(console, opened, match)
 
 
-def _show_place(console: Console, table: Table, found: TableMatch) -> None:
-    """Say where the query itself is: a secret, for the person alone."""
+def _show_place(console: Console, table: Table, match: TableMatch) -> None:
+    """Print which topic is the query's: a secret, shown only on a terminal."""
     if not console.is_terminal:
-        console.print("Which of the tracks is yours is shown on a terminal only.")
+        console.print("Your topic is shown only on a terminal.")
         return
-    nearest = escape(printable(_cut(table.texts[found.nearest])))
+    nearest = escape(printable(_cut(table.texts[match.nearest])))
     console.print(
-        f"* Yours is track {found.track + 1}, by the text [bold]{nearest}[/bold] (cosine"
-        f" {found.cosine:.2f}); all {table.k} are sent, so that nobody else can tell."
+        f"* Your topic is {match.track + 1}, because of the text [bold]{nearest}[/bold] (cosine"
+        f" {match.cosine:.2f}). All {table.k} texts are sent, so nobody else can know."
     )
-    if found.cosine < FAR:
+    if match.cosine < FAR:
         console.print(
-            "[yellow]That is far: the table knows little of what you ask, perhaps it is in another"
-            " language, and results may be poor. It hides you all the same.[/yellow]"
+            "[yellow]The match is weak: the table has little on your subject, or your query is in"
+            " another language. Results may be poor, but you are hidden all the same.[/yellow]"
         )
 
 

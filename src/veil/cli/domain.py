@@ -1,8 +1,8 @@
 """``veil DOMAIN VERB``: the same verbs for every kind of data.
 
 The grammar is ``veil DOMAIN VERB INPUT [-m SPEC]... [-a SPEC]... [--of ORIGINAL] [-o OUT]``.
-Verbs are typed functions in ``<domain>/api.py`` (see `veil.cli.verb`), named by the `verbs` of an
-experiment. ``plane``, ``choose``, ``mechanisms`` and ``attacks`` follow from what it declares.
+Verbs are typed functions in ``<domain>/api.py`` (see `veil.cli.verb`), listed in the `verbs` of an
+experiment. ``plane``, ``choose``, ``mechanisms`` and ``attacks`` follow from its declarations.
 """
 
 import ast
@@ -26,12 +26,12 @@ from veil.studies.domains import Domain, domain, make_study, vocabulary
 from veil.studies.study import Study
 from veil.studies.study import group_specs as group_specs
 
-SEED_HELP = "Repeats the draws, for experiments: NOT PRIVATE."
+SEED_HELP = "Seed that makes the draws reproducible, for experiments: NOT PRIVATE."
 ORDER = ("protect", "attack", "measure", "plane", "choose", "mechanisms", "attacks")
 
 
 class DomainCommands(Commands):
-    """Commands of a domain, in the order in which they are used; each is built on demand."""
+    """Commands of a domain, in the usual order of use; each is built on demand."""
 
     def __init__(self, name: str, experiment: Domain) -> None:
         super().__init__(name, help=(experiment.__doc__ or "").strip().split("\n")[0])
@@ -51,7 +51,7 @@ class DomainCommands(Commands):
         return sorted(names, key=lambda verb: (verb not in ORDER, [*ORDER, verb].index(verb)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a verb; former names of verbs work, too."""
+        """Return the command of a verb, also for a former name."""
         if cmd_name in self._verbs:
             return self._verb(cmd_name)
         if cmd_name in self._usual:
@@ -64,7 +64,7 @@ class DomainCommands(Commands):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was typed, also by its former name."""
+        """Return the command, also for a former name."""
         if args and args[0] in RENAMED and args[0] not in self.list_commands(ctx):
             return args[0], self.get_command(ctx, args[0]), args[1:]
         return super().resolve_command(ctx, args)
@@ -93,9 +93,12 @@ def domain_group(name: str) -> click.Group:
 def _mechanisms(experiment: Domain) -> click.Command:
     @click.command("mechanisms")
     @click.argument("names", nargs=-1)
-    @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the schema of each.")
     def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
-        """List mechanisms, their parameters, what is proved and what is not."""
+        """List mechanisms, their parameters and guarantees.
+
+        NAMES limit the list. It also shows what is not proved.
+        """
         from veil.cli.listing import show_mechanisms
 
         listed = experiment.listed or experiment.mechanisms
@@ -109,21 +112,24 @@ def _mechanisms(experiment: Domain) -> click.Command:
 def _attacks(experiment: Domain) -> click.Command:
     @click.command("attacks")
     @click.argument("names", nargs=-1)
-    @click.option("--json", "as_json", is_flag=True, help="print JSON, with a schema each")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the schema of each.")
     def attacks(names: tuple[str, ...], as_json: bool) -> None:
-        """List attacks and their parameters; with NAMES, only those."""
+        """List attacks and their parameters.
+
+        NAMES limit the list.
+        """
         from veil.cli.listing import show_components
 
-        known: Any = experiment.attackers
-        show_components({"attacks": known}, "attack", names, as_json=as_json)
+        registry: Any = experiment.attackers
+        show_components({"attacks": registry}, "attack", names, as_json=as_json)
 
     return attacks
 
 
 class PlaneCommand(click.Command):
-    """A command that runs a study of a domain; its options are the keys of the study.
+    """Command that runs a study of a domain; its options are the keys of the study.
 
-    With `always` the study always runs, so that what it needs is required.
+    With `always`, the study always runs, so its data and mechanisms are required.
     """
 
     def __init__(
@@ -141,7 +147,7 @@ class PlaneCommand(click.Command):
             click.Option(["-m", "--mechanism"], multiple=True, required=always,
                          metavar="SPEC", type=SpecType(experiment.mechanisms),
                          help="Mechanism with its parameters; repeatable. Specs that differ in"
-                         " one number are a curve."),
+                         " one number form a curve."),
             click.Option(["-a", "--attack"], multiple=True, metavar="SPEC",
                          type=SpecType(experiment.attackers),
                          help="Attack; repeatable.  [default: the usual ones]"),
@@ -151,13 +157,14 @@ class PlaneCommand(click.Command):
             *options,
             click.Option(["-o", "--out", *([] if always else ["--results"]), "out"], type=NEW,
                          default=Path("veil-report"), show_default=True,
-                         help="Folder of the report, or an .html file; finished work is reused."),
+                         help="Folder for the report, or an .html file. Results already there"
+                         " are reused."),
             click.Option(["--workers"], type=WORKERS, help=WORKERS_HELP),
         ]  # fmt: skip
         super().__init__(name, params=[*params, *shared], **named)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Accept the former form."""
+        """Parse the arguments, also in their former form."""
         return super().parse_args(
             ctx, rewrite(self._path, self, self._experiment.mechanisms, args)
         )
@@ -170,9 +177,9 @@ def sources(experiment: Domain) -> tuple[str, ...]:
 
 
 def _key_option(key: str, field: FieldInfo, *, always: bool) -> click.Option:
-    """Return the option for a key of a study; a list of at most n values takes n words."""
-    plain = isinstance(field.default, str | int | float) and field.default != ""
-    default = f"  [default: {field.default}]" if plain else ""
+    """Return the option for a key of a study; a list of at most n values takes n arguments."""
+    has_default = isinstance(field.default, str | int | float) and field.default != ""
+    default = f"  [default: {field.default}]" if has_default else ""
     limits = [getattr(rule, "max_length", None) for rule in field.metadata]
     length = next((limit for limit in limits if limit is not None and _is_list(field)), None)
     return click.Option(
@@ -200,7 +207,7 @@ def study_of(
 ) -> Study:
     """Return the study that the options of a command describe.
 
-    Without curves it has the mechanisms that the domain suggests.
+    Without curves, it has the mechanisms that the domain suggests.
     """
     content: dict[str, Any] = {"domain": name, "name": out.stem}
     content |= {"attackers": list(attack)} if attack else {}
@@ -216,19 +223,19 @@ def study_of(
             content[key] = text if is_text else value
     content["mechanism"] = list(curves or experiment.suggest(content))
     if not content["mechanism"]:
-        raise ParameterError("Name a mechanism with -m.")
+        raise ParameterError("A mechanism is required. Add -m SPEC.")
     return make_study(content, "the command", Path.cwd())
 
 
 def _items(field: FieldInfo, texts: Sequence[str]) -> list[Any]:
-    """Return the items of a list among the keys of a study."""
+    """Return the items of a list-valued key of a study."""
     whole = any(isinstance(note, KeepCommas) for note in field.metadata)
     names = texts if whole else split_names(texts)
     return list(names) if field.annotation == tuple[str, ...] else list(map(value_of, names))
 
 
 def _plane(name: str, experiment: Domain) -> click.Command:
-    """Return the command that places mechanisms on the risk-utility plane."""
+    """Return the command ``plane`` of a domain."""
     from veil.cli.studies import run_study
 
     def run(
@@ -248,18 +255,18 @@ def _plane(name: str, experiment: Domain) -> click.Command:
     arguments = [click.Argument([key]) for key in sources(experiment)]
     return PlaneCommand(
         "plane", name, experiment, arguments, callback=run,
-        help="Place mechanisms on the risk-utility plane: protect, attack, measure, and draw.\n\n"
-        "The report was made with the true data. Keep it to yourself.",
+        help="Place mechanisms on the risk-utility plane: protect, attack, measure and draw.\n\n"
+        "The report is computed from the unprotected data. Do not share it.",
     )  # fmt: skip
 
 
 def _folder(out: Path) -> Path:
-    """Return the folder of a report: an .html file has its results in a folder of its name."""
+    """Return the folder of a report; that of ``out.html`` is ``out``."""
     return out.with_suffix("") if out.suffix == ".html" else out
 
 
 def _choose(name: str, experiment: Domain) -> click.Command:
-    """Return ``veil choose`` for this domain; with an input, the plane is drawn first."""
+    """Return the command ``choose`` of a domain; with an input, it computes the plane first."""
     from veil.cli.studies import choose
     from veil.studies.export import read_csv
 
@@ -269,23 +276,23 @@ def _choose(name: str, experiment: Domain) -> click.Command:
 
     def run(out: Path, **options: Any) -> None:  # noqa: ANN401 - those of plane and of choose
         values = {key: options.pop(key) for key in own}
-        given = {key for key, value in values.items() if value not in (None, ())}
-        if given & set(inputs or ("mechanism",)):
+        specified = {key for key, value in values.items() if value not in (None, ())}
+        if specified & set(inputs or ("mechanism",)):
             plane.callback(out=out, **values)  # type: ignore[misc]
-        elif given:
+        elif specified:
             raise click.UsageError(f"Missing argument '{inputs[0].upper()}'.")
         results = _folder(out)
         table = results / "results.csv"
         if not table.is_file():
             raise InputError(
-                f"There is no {table}. Run 'veil {name} plane' first, or name the data, or the"
-                " folder of a report with --results."
+                f"File {table} does not exist. Run 'veil {name} plane' first, or give the data, or"
+                " the folder of a report with --results."
             )
         other = {row.domain for row in read_csv(table)} - {name}
         if other:
             raise InputError(
                 f"{results} is a study of {', '.join(sorted(other))}, not of {name}. Use 'veil"
-                " choose', which takes any."
+                " choose', which accepts all domains."
             )
         click.get_current_context().invoke(choose, results=results, **options)
 
@@ -299,8 +306,8 @@ def _choose(name: str, experiment: Domain) -> click.Command:
     first, _, rest = cleandoc(choose.help or "").partition("\n\n")
     data = " and ".join(inputs).upper() or "-m"
     text = (
-        f"{first}\n\nWith {data}, 'veil {name} plane' runs first. Without, the choice is made"
-        " from the report in --results. If the domain suggests mechanisms, -m may be left out."
+        f"{first}\n\nWith {data}, 'veil {name} plane' runs first. Otherwise, the report in"
+        " --results is used. If the domain suggests mechanisms, -m may be left out."
         f"\n\n{rest}"
     )
     return PlaneCommand(
@@ -311,7 +318,7 @@ def _choose(name: str, experiment: Domain) -> click.Command:
 
 
 def value_of(text: str) -> object:
-    """Read a value of the command line as TOML would: a number, true or false, else a text.
+    """Parse a value as TOML would: as a number, true or false, else as a string.
 
     >>> value_of("3"), value_of("0.5"), value_of("true"), value_of("town.csv")
     (3, 0.5, True, 'town.csv')
@@ -323,5 +330,5 @@ def value_of(text: str) -> object:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
     if not isinstance(value, int | float | list | tuple | str):
-        raise ParameterError("A value must be a number, a text, or a list of them.")
+        raise ParameterError("A value must be a number, a text, or a list of these.")
     return list(value) if isinstance(value, tuple) else value

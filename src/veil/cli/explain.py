@@ -1,4 +1,4 @@
-"""``veil explain``: what a mechanism does to a word."""
+"""``veil explain``: the effect of a mechanism on a word."""
 
 import json
 import math
@@ -32,8 +32,8 @@ def _run(
 ) -> None:
     space = open_vectors(vectors)
     prepare(mechanism, space)
-    space.ids(words)  # all must be known before any is explained
-    found = [
+    space.ids(words)  # fails for an unknown word before the slow work
+    explanations = [
         api.explain(mechanism, space, word, top=top, eta=eta, samples=samples, rng=seed)
         for word in words
     ]
@@ -47,15 +47,15 @@ def _run(
         shown = _finite(asdict(ratio)) if isinstance(ratio, LogRatio) else None
         document = {
             "mechanism": str(mechanism),
-            "words": [asdict(each) for each in found],
+            "words": [asdict(explanation) for explanation in explanations],
             "log_ratio": shown,
         }
         click.echo(json.dumps(document, ensure_ascii=False, indent=1))
         return
     console = stdout()
     console.print(f"[bold]{mechanism}[/bold]  {mechanism.guarantee}", soft_wrap=True)
-    for each in found:
-        _show(console, each)
+    for explanation in explanations:
+        _show(console, explanation)
     if isinstance(ratio, LogRatio):
         _show_ratio(console, ratio)
     elif ratio:
@@ -63,31 +63,35 @@ def _run(
 
 
 def _finite(values: dict[str, object]) -> dict[str, object]:
-    """Write 'inf' and 'nan' as words: JSON has no such numbers."""
+    """Replace infinities and nan by strings, because JSON has no such numbers."""
     return {
         key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in values.items()
     }
 
 
-def _show(console: Console, found: Explanation) -> None:
-    source = f"{found.samples:,} draws" if found.samples else "exact law"
-    table = Table(title=escape(f"{found.word} ({source})"), title_justify="left")
-    table.add_column("becomes")
+def _show(console: Console, explanation: Explanation) -> None:
+    source = f"{explanation.samples:,} draws" if explanation.samples else "exact"
+    table = Table(title=escape(f"{explanation.word} ({source})"), title_justify="left")
+    table.add_column("output")
     table.add_column("probability", justify="right")
-    for word, probability in found.top:
+    for word, probability in explanation.top:
         table.add_row(escape(word), f"{probability:.6f}")
     console.print(table)
-    itself = f"{found.itself:.6f}"
-    if found.interval:
-        itself += f"  (95 % interval {found.interval[0]:.6f} to {found.interval[1]:.6f})"
-    least = "at least " if found.samples else ""
-    console.print(f"stays itself        {itself}")
-    hold = "word holds" if found.support == 1 else "words hold"
-    console.print(f"effective support   {least}{found.support:,} {hold} {1 - found.eta:.0%}")
+    itself = f"{explanation.itself:.6f}"
+    if explanation.interval:
+        itself += (
+            f"  (95 % interval {explanation.interval[0]:.6f} to {explanation.interval[1]:.6f})"
+        )
+    least = "at least " if explanation.samples else ""
+    console.print(f"stays unchanged     {itself}")
+    hold = "word has" if explanation.support == 1 else "words have"
     console.print(
-        f"entropy             {least}{found.entropy:.2f} bits, min-entropy"
-        f" {found.min_entropy:.2f} bits"
+        f"effective support   {least}{explanation.support:,} {hold} {1 - explanation.eta:.0%}"
+    )
+    console.print(
+        f"entropy             {least}{explanation.entropy:.2f} bits, min-entropy"
+        f" {explanation.min_entropy:.2f} bits"
     )
 
 
@@ -95,10 +99,10 @@ def _show_ratio(console: Console, ratio: LogRatio) -> None:
     first, second, output = map(escape, (*ratio.words, ratio.output))
     bound = "nothing is proved" if math.isinf(ratio.bound) else f"proved bound {ratio.bound:.4f}"
     if math.isnan(ratio.bound):
-        bound = "the guarantee names another distance"
+        bound = "the guarantee uses another distance"
     far = "" if math.isnan(ratio.distance) else f", distance {ratio.distance:.4f}"
     console.print(
-        f"telling {first} from {second}: worst log-ratio {ratio.value:.4f} (output"
+        f"distinguishing {first} from {second}: worst log-ratio {ratio.value:.4f} (output"
         f" '{output}'); {bound}{far}",
         soft_wrap=True,
     )
@@ -106,8 +110,9 @@ def _show_ratio(console: Console, ratio: LogRatio) -> None:
 
 explain = Family(
     "explain",
-    "Show what a mechanism does to words. The figures are exact if the law of MECHANISM is known,"
-    " else simulated. With two words, also how well one output tells them apart.",
+    "Show what a mechanism does to words. The figures are exact if the output distribution of"
+    " MECHANISM is known, else simulated. For two words, it also shows how well one output"
+    " distinguishes them.",
     MECHANISMS,
     _run,
     [
@@ -118,23 +123,25 @@ explain = Family(
             type=click.IntRange(1, 1000),
             default=10,
             show_default=True,
-            help="likeliest outputs to show",
+            help="Number of likeliest outputs to show.",
         ),
         click.Option(
             ["--eta"],
             type=click.FloatRange(0, 1, min_open=True, max_open=True),
             default=0.05,
             show_default=True,
-            help="mass left out of the effective support",
+            help="Probability mass outside the effective support.",
         ),
         click.Option(
             ["--samples"],
             type=click.IntRange(1, 10_000_000),
             default=2_000,
             show_default=True,
-            help="draws where the law is not known",
+            help="Draws if the distribution is not known.",
         ),
-        click.Option(["--seed"], type=click.IntRange(0), help="repeatable draws"),
-        click.Option(["--json", "as_json"], is_flag=True, help="print JSON"),
+        click.Option(
+            ["--seed"], type=click.IntRange(0), help="Seed that makes the draws reproducible."
+        ),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
     ],
 )

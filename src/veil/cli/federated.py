@@ -1,6 +1,6 @@
 """``veil ratings serve`` and ``join``: train a recommender with clients on other machines.
 
-Both report while they run, so they are commands and no verbs.
+Both report while they run, so they are commands, not verbs.
 """
 
 from pathlib import Path
@@ -27,11 +27,11 @@ from veil.ratings.recommenders.federated import Federated
 KIND = "federated factors"
 _NOTHING = (
     "All rounds were void, so nothing was learnt and no model was written: too few clients took"
-    " part, or they refuse the terms (for example a larger 'delta' than they accept)."
+    " part, or they refused the terms (for example a larger 'delta' than they accept)."
 )
 FILE = click.Path(path_type=Path, dir_okay=False)
 REGISTERED = click.option(
-    "--registered", type=FILE, help="Public keys of the clients, one on each line."
+    "--registered", type=FILE, help="File of public keys of the clients, one per line."
 )
 
 
@@ -43,16 +43,20 @@ REGISTERED = click.option(
 @click.option("--threshold", type=click.IntRange(2, 10_000),
               help="Number of clients that must finish a round.  [default: more than two thirds"
               " of those expected in a round]")  # fmt: skip
-@click.option("--rounds", type=click.IntRange(1, 100_000), help="Replaces the rounds of SPEC.")
-@click.option("--items", type=FILE, required=True, help="Public catalogue: an id on each line.")
+@click.option(
+    "--rounds", type=click.IntRange(1, 100_000), help="Number of rounds, replacing that of SPEC."
+)
+@click.option(
+    "--items", type=FILE, required=True, help="Public catalogue of items, one id per line."
+)
 @click.option("--scale", nargs=2, type=float, required=True, metavar="LOW HIGH",
               help="Lowest and highest possible rating.")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True,
-              help="Address to listen at; the default accepts this machine only.")  # fmt: skip
+              help="Address to listen at. The default accepts this machine only.")  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65_535), default=8766, show_default=True,
-              help="Port to listen at; 0: any free one.")  # fmt: skip
+              help="Port to listen at; 0: any free port.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), default=60.0, show_default=True,
-              help="Time limit of each phase; slower clients have dropped out.")  # fmt: skip
+              help="Time limit of each phase. Slower clients are dropped.")  # fmt: skip
 @click.option("--patience", type=click.FloatRange(0.1, 86_400), default=600.0, show_default=True,
               help="Seconds to wait for clients.")  # fmt: skip
 @REGISTERED
@@ -74,13 +78,13 @@ def serve(
 ) -> None:
     """Train a federated recommender with clients that join from other machines.
 
-    Only masked sums reach this machine. There is no seed: draws that can be repeated are not
-    private. Connections are not encrypted; whatever must stay secret is sealed or masked, and
-    registered keys (--registered) keep a person in the middle from impersonating the clients.
+    Only masked sums reach this machine. There is no seed, because reproducible draws are not
+    private. Connections are not encrypted, but secrets are sealed or masked, and registered keys
+    (--registered) keep a person in the middle from impersonating the clients.
     """
     notes = stderr()
     if out.exists():
-        raise InputError(f"{out} exists already. Name another folder.")
+        raise InputError(f"Folder {out} already exists. Choose another.")
     require_folder(out)
     check_scale(scale)
     keys = None if registered is None else session.read_register(registered)
@@ -92,9 +96,9 @@ def serve(
         joining = max(2, round(recommender.sample * clients))
         threshold = choose_threshold(joining, None, signed=keys is not None)
     if threshold > clients:
-        raise ParameterError("The threshold must be at most the number of clients.")
+        raise ParameterError("--threshold must be at most --clients.")
     if keys is not None and len(keys) < clients:
-        raise InputError("The register must hold a key for each of the expected clients.")
+        raise InputError("--registered must contain a key for each expected client.")
     readers = recommender.for_readers(delta, recommender.void_delta(clients, threshold))
     server = recommender.for_server(delta)
     trust = f"{FOLLOWS if keys is None else SIGNED} {SPOILT}"
@@ -107,10 +111,10 @@ def serve(
         session.new_label(), seconds,
     )  # fmt: skip
     notes.print(f"Terms: {offer.digest}", markup=False, soft_wrap=True)
-    with listen(host, port, clients) as door:
-        notes.print(f"Clients join at {host}:{door.getsockname()[1]}.", markup=False)
+    with listen(host, port, clients) as socket:
+        notes.print(f"Clients join at {host}:{socket.getsockname()[1]}.", markup=False)
         factors, void = session.host(
-            door, offer, lambda line: notes.print(line, markup=False), keys, patience
+            socket, offer, lambda line: notes.print(line, markup=False), keys, patience
         )
     if void == recommender.rounds:
         raise InputError(_NOTHING)
@@ -133,7 +137,7 @@ def serve(
               help="Largest total epsilon that you accept against the server.")  # fmt: skip
 @click.option("--delta", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.01,
               show_default=True, help="Largest delta that you accept.")  # fmt: skip
-@click.option("--key", type=NEW_FILE, help="Your key; it is created if there is none.")
+@click.option("--key", type=NEW_FILE, help="File of your key. Created if missing.")
 @REGISTERED
 @click.option("-o", "--out", type=NEW, help="Folder to write the item factors to.")
 def join(
@@ -147,14 +151,14 @@ def join(
 ) -> None:
     """Train with the server at HOST:PORT on the ratings in MINE, which stay on this machine.
 
-    MINE has columns item and rating. A bounded update with noise leaves, masked so that the server
-    sees sums only. There is no seed: draws that can be repeated are not private.
+    MINE has columns item and rating. Only a bounded, noisy update leaves this machine, masked so
+    that the server sees sums only. There is no seed, because reproducible draws are not private.
     """
     notes = stderr()
     if out is not None and out.exists():
-        raise InputError(f"{out} exists already. Name another folder.")
+        raise InputError(f"Folder {out} already exists. Choose another.")
     if not mine.is_file():
-        raise InputError(f"There is no file {mine}.")
+        raise InputError(f"File {mine} does not exist. Check the path.")
     keys = None if registered is None else session.read_register(registered)
     signing = None if key is None else session.own_key(key)
     if signing is not None:
@@ -171,7 +175,7 @@ def join(
         notes.print(FOLLOWS if keys is None else SIGNED)
         if unlisted:
             notes.print(
-                f"{unlisted:,} of your ratings are of items that the server does not list."
+                f"{unlisted:,} of your ratings are for items that the server does not list."
             )
         factors = client.train(profile, lambda text: notes.print(text, markup=False))
     finally:
@@ -185,10 +189,10 @@ def join(
 
 
 def secure_recommender(spec: str, rounds: int | None) -> Federated:
-    """Return a recommender that hides updates from the server, or raise."""
+    """Return the recommender, which must hide updates from the server."""
     recommender = RECOMMENDERS.parse(spec)
     if not isinstance(recommender, Federated) or not recommender.secure:
-        raise ParameterError("The mechanism to serve must be federated(...) with secure=True.")
+        raise ParameterError("Only federated(...) with secure=True can be served.")
     if rounds is None:
         return recommender
     return Federated(**{**recommender.model_dump(), "rounds": rounds})
@@ -197,5 +201,5 @@ def secure_recommender(spec: str, rounds: int | None) -> Federated:
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not (colon and host and port.isdecimal() and int(port) < 65_536):
-        raise ParameterError("The address of the server must be HOST:PORT, as 127.0.0.1:8766.")
+        raise ParameterError("The address must be HOST:PORT, such as 127.0.0.1:8766.")
     return host.strip("[]"), int(port)

@@ -1,4 +1,4 @@
-"""``veil fetch`` and ``veil vectors``: take what is needed into the cache ahead of time."""
+"""``veil fetch`` and ``veil vectors``: download into the cache ahead of time."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,17 +23,17 @@ Take = Callable[[Report], object]
 
 
 def fetchable() -> dict[str, Take]:
-    """Return what can be fetched, by name, and what fetches it."""
-    found: dict[str, Take] = {}
-    found |= {name: partial(api.encoder, name) for name in _ENCODERS}
-    found |= {name: partial(api.load_embeddings, name) for name in VECTORS}
-    found |= {name: partial(api.load_collection, name) for name in NAMES}
-    found["wordnet"] = lambda report: wordnet(report=report)
-    return found
+    """Return the function that fetches each download, by name."""
+    loaders: dict[str, Take] = {}
+    loaders |= {name: partial(api.encoder, name) for name in _ENCODERS}
+    loaders |= {name: partial(api.load_embeddings, name) for name in VECTORS}
+    loaders |= {name: partial(api.load_collection, name) for name in NAMES}
+    loaders["wordnet"] = lambda report: wordnet(report=report)
+    return loaders
 
 
 def _again(name: str, take: Take, report: Report) -> None:
-    """Fetch a thing though it is there; what is there stays if that fails."""
+    """Replace a cached download; the old copy stays if that fails."""
     if name in VECTORS:
         fetch_again(name, report)
         return
@@ -47,7 +47,7 @@ def _folder(name: str) -> Path:
     if name in NAMES:
         return icd10cm_folder(name)
     if name in _ENCODERS:
-        module = import_module(f"veil.encoders.{name}")  # it may need an extra
+        module = import_module(f"veil.encoders.{name}")  # may need an extra
         folder: Path = getattr(module, f"{name}_folder")()
         return folder
     return wordnet_folder()
@@ -55,22 +55,22 @@ def _folder(name: str) -> Path:
 
 @click.command()
 @click.argument("names", nargs=-1, required=True)
-@click.option("--again", is_flag=True, help="also what is there already, in place of it")
+@click.option("--again", is_flag=True, help="Download again and replace cached copies.")
 def fetch(names: tuple[str, ...], again: bool) -> None:
     """Download word vectors, encoders, collections or WordNet.
 
-    NAMES are put into the cache.
+    The files go into the cache.
     """
-    known = fetchable()
+    loaders = fetchable()
     for name in names:
-        if name not in known:
-            raise unknown_name("thing to fetch", name, sorted(known))
+        if name not in loaders:
+            raise unknown_name("download", name, sorted(loaders))
     for name in names:
         with progress_bar() as report:
             if again:
-                _again(name, known[name], report)
+                _again(name, loaders[name], report)
             else:
-                known[name](report)
+                loaders[name](report)
         stderr().print(f"{name}: ready")
 
 
@@ -79,11 +79,11 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
 def vectors(names: tuple[str, ...]) -> None:
     """List word vectors, or fetch and convert them.
 
-    With the word 'check' before them, the cached copies of NAMES, or all that are there, are read
-    to the end and compared with their digests; WordNet is looked at, too.
+    'veil vectors check' compares the cached copies of NAMES, or all of them, with their digests,
+    including WordNet.
     """
     if names[:1] == ("check",):
-        _check(names[1:] or tuple(name for name in (*VECTORS, "wordnet") if _there(name)))
+        _check(names[1:] or tuple(name for name in (*VECTORS, "wordnet") if _is_cached(name)))
         return
     for name in names:
         space = open_vectors(name)
@@ -94,18 +94,18 @@ def vectors(names: tuple[str, ...]) -> None:
             click.echo(f"{name:12} {state:12} {entry.about}")
 
 
-def _there(name: str) -> bool:
+def _is_cached(name: str) -> bool:
     return wordnet_folder().is_dir() if name == "wordnet" else at_hand(name)
 
 
 def _check(names: tuple[str, ...]) -> None:
-    """Check all, say what is whole, and fail with the first that is not."""
-    known = (*VECTORS, "wordnet")
+    """Print whether each cached copy is intact, and raise the first error."""
+    checkable = (*VECTORS, "wordnet")
     for name in names:
-        if name not in known:
-            raise unknown_name("thing to check", name, sorted(known))
-        if not _there(name):
-            raise AssetError(f"{name} is not in the cache: 'veil fetch {name}' fetches it.")
+        if name not in checkable:
+            raise unknown_name("cached download", name, sorted(checkable))
+        if not _is_cached(name):
+            raise AssetError(f"{name} is not in the cache. Run 'veil fetch {name}'.")
     failed: list[VeilError] = []
     for name in names:
         try:
@@ -116,13 +116,13 @@ def _check(names: tuple[str, ...]) -> None:
     if failed:
         raise failed[0]
     if not names:
-        click.echo("Nothing is in the cache to be checked.")
+        click.echo("The cache is empty.")
 
 
 def _whole(name: str) -> str:
     if name == "wordnet":
         if not whole_wordnet(wordnet_folder(), anew=True):
             raise damaged_error(name)
-        return "whole"
+        return "intact"
     space = check_in_full(name)
-    return f"whole, {space.size:,} words x {space.dim} dimensions"
+    return f"intact, {space.size:,} words x {space.dim} dimensions"

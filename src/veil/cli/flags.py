@@ -1,8 +1,4 @@
-"""Turn declared parameters into flags: one command per component, built on demand.
-
-``Components`` takes a component as a spec (``-m``), or as its first word with the parameters as
-flags. ``option`` makes one flag, ``kind_of`` describes its value.
-"""
+"""Commands that take a component as a spec (``-m``), or as the first argument with flags."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
@@ -13,7 +9,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from veil.cli.commands import suggestion
-from veil.cli.verb import SpecType
+from veil.cli.verb import SpecType, sentence
 from veil.core.component import Component, summary
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.studies.experiment import Methods
@@ -23,29 +19,29 @@ Run = Callable[..., None]  # (component, **other parameters)
 
 
 class Components(click.Group):
-    """A command with one sub-command per component; the flags are the component's parameters.
+    """Command with one subcommand per component; the flags are the component's parameters.
 
     Parameters
     ----------
-    known
-        The components by name: a `Registry`, or what looks like one.
+    registry
+        Registry of the components.
     run
-        Called with the component that was built, and the values of `extra`.
+        Called with the component and the values of `extra`.
     extra
-        Arguments and options that all sub-commands have.
+        Arguments and options that all subcommands share.
     noun
-        What a component is called, as "mechanism"; also the flag that may give a spec.
+        The kind of component, such as "mechanism"; also the name of the flag for a spec.
     shown
-        A component with its flags, for the sentence that says how to begin.
+        A component with its flags, as an example in the help.
     spec
-        The same as a spec.
+        The same example as a spec.
     """
 
     def __init__(
         self,
         name: str,
         summary: str,
-        known: Methods,
+        registry: Methods,
         run: Run,
         extra: Sequence[click.Parameter],
         *,
@@ -54,7 +50,7 @@ class Components(click.Group):
         spec: str = "cmp(epsilon=10)",
     ) -> None:
         short = (
-            f"In place of -m '{spec}', a {noun} and its parameters may come first:"
+            f"Instead of -m '{spec}', the {noun} and its parameters may come first:"
             f" '{name} {shown} ...'."
         )
         super().__init__(
@@ -65,23 +61,23 @@ class Components(click.Group):
                 click.Option(
                     ["-m", f"--{noun}"],
                     metavar="SPEC",
-                    type=SpecType(known),
+                    type=SpecType(registry),
                     help=f"{noun.capitalize()} with its parameters, for example {spec}.",
                 )
             ],
         )
-        self._known, self._run, self._extra = known, run, list(extra)
+        self._registry, self._run, self._extra = registry, run, list(extra)
         self._noun, self._shown = noun, shown
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the spec of -m first; without it, the component must come first."""
+        """Move the spec of -m to the front; without it, the component must come first."""
         first = args[0] if args else "--help"
         if ctx.resilient_parsing or first in ctx.help_option_names:
             return super().parse_args(ctx, args)
         if not self._is_name(first) or _has_flag(args, self._flags):
             args = _first(args, self._flags)
             if args[0].startswith("-"):
-                raise InputError(f"{self._wanted(ctx)}; options come after it.")
+                raise InputError(f"{self._hint(ctx)}. Options come after it.")
         return super().parse_args(ctx, args)
 
     @property
@@ -91,13 +87,13 @@ class Components(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the component; a shell that completes may not have one yet."""
+        """Return the command of the component; during completion there may be none yet."""
         if ctx.resilient_parsing and not self._is_name(args[0]):
             return None, None, []
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the options that all components share, then the components."""
+        """List the shared options, then the components."""
         options = [*self.params, *self._extra, *super().get_params(ctx)[len(self.params) :]]
         records = [param.get_help_record(ctx) for param in options]
         with formatter.section("Options"):
@@ -105,56 +101,58 @@ class Components(click.Group):
         self.format_commands(ctx, formatter)
 
     def _is_name(self, word: str) -> bool:
-        return word.partition("(")[0].strip() in self._known.names()
+        return word.partition("(")[0].strip() in self._registry.names()
 
-    def _wanted(self, ctx: click.Context) -> str:
+    def _hint(self, ctx: click.Context) -> str:
         article = "an" if self._noun[0] in "aeiou" else "a"
-        return f"Name {article} {self._noun} first, as in '{ctx.command_path} {self._shown} ...'"
+        return (
+            f"{article.capitalize()} {self._noun} must come first, as in"
+            f" '{ctx.command_path} {self._shown} ...'"
+        )
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all components."""
         del ctx
-        return list(self._known.names())
+        return list(self._registry.names())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """Build the command of one component; what is no name may be a text: it is not quoted."""
+        """Build the command of one component; errors do not quote an unknown name."""
         name, bracket, _ = cmd_name.partition("(")
-        names = self._known.names()
+        names = self._registry.names()
         if name.strip() not in names:
             hint = suggestion(name.strip(), names)
-            raise InputError(f"{self._wanted(ctx)}. Known: {', '.join(names)}.{hint}")
+            raise InputError(f"{self._hint(ctx)}. Available: {', '.join(names)}.{hint}")
         try:
-            cls: type[Component] = self._known.get(name.strip())
-        except VeilError as error:  # the help of the others is shown all the same
+            cls: type[Component] = self._registry.get(name.strip())
+        except VeilError as error:  # the others still work
             return _broken(cmd_name, error)
         return self._command(cmd_name, cls, spec=bool(bracket))
 
     def left_out(self, cls: type[Component]) -> Mapping[str, object]:
-        """Return the parameters of `extra` that a component has no use for, and their values."""
+        """Return the parameters of `extra` that a component does not use, and their values."""
         del cls
         return {}
 
     def _command(self, name: str, cls: type[Component], *, spec: bool) -> click.Command:
-        """Build the command of a component, whose parameters come by flags or with its spec."""
+        """Build the command of a component; its parameters come from flags or from its spec."""
         fields = cls.model_fields
         left_out = self.left_out(cls)
-        extra = [each for each in self._extra if each.name not in left_out]
+        extra = [param for param in self._extra if param.name not in left_out]
 
-        def callback(**values: Any) -> None:  # noqa: ANN401 - of whatever kind the flags are
-            given = {key: values.pop(key) for key in fields}
-            known = {key: value for key, value in given.items() if value is not None}
-            if spec and known:
-                flag = "--" + min(known).replace("_", "-")
+        def callback(**values: Any) -> None:  # noqa: ANN401 - values of flags
+            flag_values = {key: values.pop(key) for key in fields}
+            parameters = {key: value for key, value in flag_values.items() if value is not None}
+            if spec and parameters:
+                flag = "--" + min(parameters).replace("_", "-")
                 raise ParameterError(
-                    f"The brackets give the parameters of {cls.name}; leave {flag} out, or the"
-                    " brackets."
+                    f"{flag} cannot be combined with parameters in brackets. Remove one."
                 )
-            chosen = self._known.parse(name) if spec else cls.load(known)
-            self._run(chosen, **{**left_out, **values})
+            component = self._registry.parse(name) if spec else cls.load(parameters)
+            self._run(component, **{**left_out, **values})
 
         flags = [option(key, field) for key, field in fields.items()]
         for flag in flags:
-            flag.hidden = spec  # the brackets gave it
+            flag.hidden = spec  # the parameters are in the brackets
         return click.Command(
             name,
             callback=callback,
@@ -165,13 +163,13 @@ class Components(click.Group):
 
 
 def _broken(name: str, error: VeilError) -> click.Command:
-    """Return the command of a component that cannot be loaded: it says so."""
+    """Return a command that raises the error of a component that cannot be loaded."""
 
     def callback(**_: object) -> None:
         raise error
 
-    given = {"ignore_unknown_options": True, "allow_extra_args": True}
-    return click.Command(name, callback=callback, help=str(error), context_settings=given)
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=callback, help=str(error), context_settings=settings)
 
 
 def _has_flag(arguments: list[str], flags: Sequence[str]) -> bool:
@@ -192,7 +190,7 @@ def _first(arguments: list[str], flags: Sequence[str]) -> list[str]:
 
 
 def _arguments(params: Sequence[click.Parameter]) -> str:
-    """Return the arguments of a command as its usage shows them."""
+    """Return the arguments as the usage line shows them."""
     arguments = [param for param in params if isinstance(param, click.Argument)]
     return " ".join(
         f"{param.human_readable_name.upper()}{'...' if param.nargs == -1 else ''}"
@@ -201,17 +199,17 @@ def _arguments(params: Sequence[click.Parameter]) -> str:
 
 
 def describe(cls: type[Component]) -> str:
-    """Return the first line of the class, and its paper."""
+    """Return the summary and the paper of a component."""
     paper = getattr(cls, "paper", "")
     return f"{summary(cls) or cls.name}" + (f"\n\n{paper}." if paper else "")
 
 
 def option(key: str, field: FieldInfo) -> click.Option:
-    """Make the flag of one parameter; values are checked by the parameter's own declaration."""
+    """Return the flag of one parameter; the component checks the value."""
     flag = "--" + key.replace("_", "-")
     required = field.is_required()
     default = None if field.default is PydanticUndefined else field.default
-    text = field.description or ""
+    text = sentence(field.description) if field.description else ""
     note = "required" if required else f"default: {default}"
     if field.annotation is bool:
         return click.Option(
@@ -227,37 +225,37 @@ def option(key: str, field: FieldInfo) -> click.Option:
 
 
 def kind_of(field: FieldInfo) -> str:
-    """Return what to write as the value of a parameter: its type and range, or its choices."""
+    """Return the type and range of a parameter, or its choices."""
     if get_origin(field.annotation) is Literal:
         return "|".join(map(str, get_args(field.annotation)))
     signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
     bounds = [
-        f"{sign}{_plain(getattr(rule, key))}"
+        f"{sign}{_limit_text(getattr(rule, key))}"
         for rule in field.metadata
         for key, sign in signs.items()
         if getattr(rule, key, None) is not None
     ]
     nouns: dict[object, str] = {int: "INT", float: "FLOAT", bool: "BOOL"}
-    kinds = [each for each in get_args(field.annotation) if each is not NoneType]
+    kinds = [member for member in get_args(field.annotation) if member is not NoneType]
     noun = nouns.get(kinds[0] if len(kinds) == 1 else field.annotation, "TEXT")
     return f"{noun} {' '.join(bounds)}".strip()
 
 
-def _plain(limit: float) -> str:
-    """Write a limit: a whole number with all its digits."""
+def _limit_text(limit: float) -> str:
+    """Return the text of a limit; an integer keeps all its digits."""
     return str(limit) if isinstance(limit, int) else f"{limit:g}"
 
 
-# Flags that are of no use to mechanisms for whole queries, and what stands for them there.
+# Flags that mechanisms for whole queries do not use, and their values.
 FOR_WORDS = {"unknown": "random", "policy": (), "select": None, "vectors": "", "seed": None}
 
 
 class Family(Components):
-    """A command with one sub-command per mechanism; the flags are the mechanism's parameters."""
+    """Command with one subcommand per mechanism; the flags are the mechanism's parameters."""
 
     def left_out(self, cls: type[Component]) -> Mapping[str, object]:
-        """Leave out what only mechanisms for words have a use for."""
+        """Return the flags that only mechanisms for words use, for other mechanisms."""
         if issubclass(cls, WordMechanism):
             return {}
-        declared = {str(each.name) for each in self._extra}
+        declared = {str(param.name) for param in self._extra}
         return {name: value for name, value in FOR_WORDS.items() if name in declared}

@@ -1,7 +1,7 @@
-"""How commands were written in the last release; remove this module in 0.4.
+"""Commands in the form of the last release; remove this module in 0.4.
 
-A command in its former form works, and shows the form of today. Values are never repeated on the
-screen: they may be texts.
+A command in its former form works and prints the current form. Values are never printed, because
+they may be texts.
 """
 
 import math
@@ -26,16 +26,16 @@ class Former:
     Attributes
     ----------
     arguments
-        Names of the former arguments in order, as parameters are called today; the last one may
-        end in "..." for any number of words.
+        Current parameters of the former arguments, in order; the last one may end in "..." for
+        any number of words.
     options
-        Former flags, and the parameter that each gives today.
+        Current parameter of each former flag.
     component
         The parameter whose spec was the first word, with the parameters of the component as flags
         or in brackets: ``geometric --epsilon 0.5``. "" for none.
     sweep
-        The one of `options` that has a parameter and its values, ``k=20,10``: the mechanism is
-        repeated with each of them.
+        The flag in `options` with a parameter and its values, ``k=20,10``: the mechanism is
+        repeated with each value.
     """
 
     arguments: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ FORMER: dict[str, Former] = {
 def rewrite(
     path: str, command: click.Command, registry: Registered, args: Sequence[str]
 ) -> list[str]:
-    """Return the arguments of a command in the form of today; others are returned as they are."""
+    """Return the arguments in the current form; arguments in that form are unchanged."""
     former = FORMER.get(path, PLANE if path.endswith(" plane") else None)
     if former is None or not args or set(args) & {"--help", "-h"}:
         return list(args)
@@ -92,8 +92,8 @@ def rewrite(
     current: list[str] = []
     changed = False
     flags = {flag for flag, _ in options}
-    named = former.component and bool(flags & set(_flags(command, former.component)))
-    if former.component and not named and words and _is_component(registry, words[0]):
+    has_flag = former.component and bool(flags & set(_flags(command, former.component)))
+    if former.component and not has_flag and words and _is_component(registry, words[0]):
         spec, options = _spec(registry, words[0], options)
         current += [_flag(command, former.component), spec]
         words, changed = words[1:], True
@@ -110,7 +110,7 @@ def rewrite(
         else:
             current += [flag if renamed is None else _flag(command, renamed), *values]
     if positional or (former.arguments and _too_many(command, words)):
-        for name, value in _named(former.arguments, words):
+        for name, value in _pair_with_names(former.arguments, words):
             positional.setdefault(name, []).append(value)
         words = [value for name in names for value in positional.pop(str(name), [])]
         for name, values in positional.items():
@@ -120,22 +120,24 @@ def rewrite(
         current, changed = list(_swept(current, sweep)), True
     if not changed:
         return list(args)
-    click.echo(f"veil: this form goes away in 0.4. Write: veil {path} {_form(command)}", err=True)
+    click.echo(
+        f"veil: this form will be removed in 0.4. Use: veil {path} {_form(command)}", err=True
+    )
     return [*current, *(["--"] if any(word.startswith("-") for word in words) else []), *words]
 
 
 class FormerCommand(click.Command):
-    """A command written by hand that also takes its former form."""
+    """Hand-written command that also accepts its former form."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the form of today."""
+        """Parse the arguments, also in their former form."""
         path = ctx.command_path.partition(" ")[2]
         return super().parse_args(ctx, rewrite(path, self, None, args))
 
 
 def say_renamed(former: str, current: str) -> None:
-    """Say that a command has another name today."""
-    click.echo(f"veil: '{former}' goes away in 0.4. Write: veil {current}", err=True)
+    """Print the current name of a renamed command."""
+    click.echo(f"veil: '{former}' will be removed in 0.4. Use: veil {current}", err=True)
 
 
 def _split(
@@ -144,8 +146,8 @@ def _split(
     registry: Registered,
     args: Sequence[str],
 ) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Return the words of a command line that are no options, and the options with values."""
-    known = {opt: param for param in command.params for opt in
+    """Return the positional words of a command line, and the options with their values."""
+    options_by_flag = {opt: param for param in command.params for opt in
              (*param.opts, *param.secondary_opts) if isinstance(param, click.Option)}  # fmt: skip
     words: list[str] = []
     options: list[tuple[str, list[str]]] = []
@@ -156,13 +158,13 @@ def _split(
         if word == "--":
             return [*words, *rest], options
         if (
-            flag in known
+            flag in options_by_flag
             or flag in (*former.options, former.sweep)
             or (former.component and word[:2] == "--")
         ):
             renamed = former.options.get(flag)
             current = flag if renamed is None else max(_flags(command, renamed), key=len)
-            param = known.get(current)
+            param = options_by_flag.get(current)
             count = 1
             if isinstance(param, click.Option):
                 count = 0 if param.is_flag else param.nargs
@@ -190,7 +192,7 @@ def _spec(
     word: str,
     options: Sequence[tuple[str, list[str]]],
 ) -> tuple[str, list[tuple[str, list[str]]]]:
-    """Return a component and its flags as one spec, and the other options."""
+    """Return a component and its flags as one spec, and the remaining options."""
     name, parameters = read_spec(word)
     fields = registry.get(name).model_fields
     parts = [f"{key}={value!r}" for key, value in parameters.items()]
@@ -207,7 +209,7 @@ def _spec(
 
 
 def _literal(values: Sequence[str]) -> str:
-    """Write the value of a flag as a spec has it."""
+    """Return the value of a flag as a spec writes it."""
     if not values:
         return "true"
     (value,) = values
@@ -230,7 +232,7 @@ def _swept(options: Sequence[str], sweep: str) -> Iterator[str]:
     except ValueError:
         numbers = [math.nan]
     if not all(map(math.isfinite, numbers)) or not key.strip().isidentifier():
-        raise ParameterError("A sweep is a parameter and its values, for example k=20,10,5,2.")
+        raise ParameterError("--sweep must be a parameter and its values, such as k=20,10,5,2.")
     words = iter(options)
     for word in words:
         if word not in ("-m", "--mechanism"):
@@ -243,13 +245,13 @@ def _swept(options: Sequence[str], sweep: str) -> Iterator[str]:
 
 
 def _too_many(command: click.Command, words: Sequence[str]) -> bool:
-    """Tell whether there are more words than the command takes today."""
+    """Return whether there are more words than the command now accepts."""
     arguments = [param for param in command.params if isinstance(param, click.Argument)]
     return all(param.nargs != -1 for param in arguments) and len(words) > len(arguments)
 
 
-def _named(names: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name of the former argument that each word gives."""
+def _pair_with_names(names: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each word with the name of its former argument."""
     for i, word in enumerate(words):
         name = names[min(i, len(names) - 1)]
         if i >= len(names) and not name.endswith("..."):
@@ -263,12 +265,12 @@ def _flag(command: click.Command, name: str) -> str:
 
 
 def _flags(command: click.Command, name: str) -> list[str]:
-    """Return the words by which a parameter is written; an argument has its name only."""
+    """Return the flags of a parameter; an argument has only its name."""
     return next(param.opts for param in command.params if param.name == name)
 
 
 def _form(command: click.Command) -> str:
-    """Return the form of today, with placeholders for values."""
+    """Return the current form, with placeholders for values."""
     arguments = [param for param in command.params if isinstance(param, click.Argument)]
     parts = [param.human_readable_name.upper() for param in arguments]
     for param in command.params:

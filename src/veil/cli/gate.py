@@ -1,4 +1,4 @@
-"""``veil gate``: rules that decide what may become of a query."""
+"""``veil gate``: rules that decide whether a query may be sent."""
 
 import sys
 from pathlib import Path
@@ -15,13 +15,13 @@ from veil.search.pipeline import MAX_QUERY, check_query
 def gate() -> None:
     """Write and test rules that hold back queries.
 
-    veil serve --gate and veil search --gate apply them.
+    'veil serve --gate' and 'veil search --gate' apply them.
     """
 
 
 @gate.command()
 def example() -> None:
-    """Print a file of rules to start from."""
+    """Print an example file of rules."""
     click.echo(example_gate(), nl=False)
 
 
@@ -29,7 +29,10 @@ def example() -> None:
 @click.argument("rules", type=click.Path(path_type=Path))
 @click.argument("query")
 def try_(rules: Path, query: str) -> None:
-    """Say what RULES make of QUERY (- reads it from standard input); nothing is sent."""
+    """Show what RULES decide about QUERY (- reads standard input).
+
+    Nothing is sent.
+    """
     text = sys.stdin.read(MAX_QUERY + 2).strip() if query == "-" else query
     check_query(text)
     with progress_bar() as report:

@@ -1,4 +1,4 @@
-"""``veil index``: make documents of one's own searchable."""
+"""``veil index``: index the user's own documents."""
 
 import re
 import shlex
@@ -33,57 +33,62 @@ from veil.encoders.vectors import CachedEncoder, document_vectors, open_document
     "--out",
     type=NEW,
     required=True,
-    help="folder to write, whole or not at all",
+    help="Folder to write, completely or not at all.",
 )
 @click.option(
     "--encoder",
     "model",
-    help="also compute vectors, for the dense engine and for re-ranking: minilm, wordllama or a"
-    " Hugging Face name  [default: as before, where an index is brought up to date]",
+    help="Text encoder for vectors, which the dense engine and re-ranking use: minilm, wordllama"
+    " or a Hugging Face name.  [default: none, or that of the index being updated]",
 )
 def index(source: str, out: Path, model: str | None) -> None:
     """Index your own documents for search.
 
     SOURCE is a JSONL, TSV or TREC file, irds:ID, or a folder.
 
-    A folder with a file docs.jsonl (or .tsv, .trec ...) is a collection. Any other folder is one
-    of your own files: .txt, .md, .html, .pdf, .docx, .eml and .mbox are read, in folders within
-    it, too; the extra 'documents' reads .pdf and .docx. Run again, it reads what is new or changed
-    and takes out what is gone.
+    A folder with a file docs.jsonl (or .tsv, .trec ...) is a collection. From any other folder,
+    .txt, .md, .html, .pdf, .docx, .eml and .mbox files are read, including subfolders. Reading
+    .pdf and .docx needs the extra 'documents'. Run the command again to update the index: it reads
+    new and changed files and removes deleted ones.
     """
     own = _is_own(source)
     before = _before(Path(source), out) if own else None
     if out.exists() and before is None:
-        raise InputError(f"There is a {out} already; delete it, or name a new folder.")
-    known = before.files.model if before is not None and before.files is not None else ""
-    spec = model or known
+        raise InputError(f"Folder {out} already exists. Delete it or choose another.")
+    previous_model = before.files.model if before is not None and before.files is not None else ""
+    spec = model or previous_model
     with progress_bar() as report:
         encoder = api.encoder(spec, report) if spec else None
         changes = None
         if own:
-            made, changes = gather(Path(source).resolve(), before, spec, report)
+            collection, changes = gather(Path(source).resolve(), before, spec, report)
         else:
-            made = api.load_collection(source, report)
-        if before is not None and changes is not None and not changes.any and spec == known:
-            _tell_files(made.files, changes)
+            collection = api.load_collection(source, report)
+        if (
+            before is not None
+            and changes is not None
+            and not changes.any
+            and spec == previous_model
+        ):
+            _tell_files(collection.files, changes)
             stderr().print(f"{out} is up to date.", markup=False)
             return
         if encoder is not None and before is not None:
             encoder = _remembering(encoder, before)
-        with _written(out, kept=before is not None):
-            terms = _write(made, out, encoder, report, anew=before is not None)
+        with _written(out, updating=before is not None):
+            terms = _write(collection, out, encoder, report, anew=before is not None)
     if changes is not None:
-        _tell_files(made.files, changes)
+        _tell_files(collection.files, changes)
     stderr().print(
-        f"{len(made.documents):,} documents, {terms:,} terms"
-        f"{f', vectors of {spec}' if spec else ''} in {out}. Search it with: veil search"
+        f"{len(collection.documents):,} documents, {terms:,} terms"
+        f"{f', vectors of {spec}' if spec else ''} in {out}. Search with: veil search"
         f" --engine {_engine(out)} ...",
         markup=False,
     )
 
 
 def _is_own(source: str) -> bool:
-    """Tell whether the source is a folder of files, and no collection or index."""
+    """Return whether the source is a folder of the user's files, not a collection or index."""
     path = Path(source)
     if source in NAMES or source.startswith("irds:") or not path.is_dir():
         return False
@@ -91,12 +96,12 @@ def _is_own(source: str) -> bool:
 
 
 def _before(root: Path, out: Path) -> Collection | None:
-    """Open the index that was made of the same folder, if it is one."""
+    """Return the existing index `out` of the same folder, or None."""
     if not out.is_dir() or out.is_symlink() or kind_of_folder(out) != KIND:
         return None
-    found = open_collection(out)
-    same = found.files is not None and found.files.root == root.resolve()
-    return found if same else None
+    previous = open_collection(out)
+    same = previous.files is not None and previous.files.root == root.resolve()
+    return previous if same else None
 
 
 def _remembering(encoder: Encoder, before: Collection) -> Encoder:
@@ -106,26 +111,26 @@ def _remembering(encoder: Encoder, before: Collection) -> Encoder:
 
 
 def _write(
-    made: Collection, out: Path, encoder: Encoder | None, report: Report, *, anew: bool
+    source: Collection, out: Path, encoder: Encoder | None, report: Report, *, anew: bool
 ) -> int:
-    """Write the index, in place of the one before if there is one; return the number of terms."""
+    """Write the index, replacing an existing one, and return the number of terms."""
     with new_folder(out) if anew else whole_folder(out, private=True) as part:
-        collection = replace(made, home=None).save(part / "made")
+        collection = replace(source, home=None).save(part / "made")
         lexical = collection.lexical(report)
-        kept = None
+        vectors_path = None
         if encoder is not None:
             passages, folder = collection.documents.passages, collection.vectors_folder
-            kept = document_vectors(passages, encoder, folder, report).path
-        if not (part / "made" / "lexical").is_dir() or (encoder and kept is None):
-            raise OSError  # to search, they would do without; here they are what is asked for
-        for each in (part / "made").iterdir():
-            each.rename(part / each.name)
+            vectors_path = document_vectors(passages, encoder, folder, report).path
+        if not (part / "made" / "lexical").is_dir() or (encoder and vectors_path is None):
+            raise OSError  # a search could do without them, but this command must write them
+        for entry in (part / "made").iterdir():
+            entry.rename(part / entry.name)
         (part / "made").rmdir()
     return len(lexical.spelt)
 
 
 def _tell_files(files: Listing | None, changes: IndexChanges) -> None:
-    """Say what was read, and what was not: a line for each reason, and no name."""
+    """Print how many files were read, and how many were skipped for each reason; no names."""
     if files is None:
         return
     console = stderr()
@@ -138,17 +143,17 @@ def _tell_files(files: Listing | None, changes: IndexChanges) -> None:
 
 
 @contextmanager
-def _written(out: Path, *, kept: bool) -> Iterator[None]:
-    """Say that an index could not be written, and where."""
+def _written(out: Path, *, updating: bool) -> Iterator[None]:
+    """Raise an InputError that names the folder if the index cannot be written."""
     try:
         yield
     except OSError as error:
-        reason = error.strerror or "there may be no room left"
-        left = "the index is as it was" if kept else "nothing was left there"
-        raise InputError(f"{out} cannot be written ({reason}); {left}.") from None
+        reason = error.strerror or "the disk may be full"
+        state = "The index is unchanged" if updating else "No files were left there"
+        raise InputError(f"Cannot write {out} ({reason}). {state}.") from None
 
 
 def _engine(out: Path) -> str:
-    """Return what to type after --engine, in quotes where the name needs them."""
-    plain = re.fullmatch(r"[\w./~-]+", str(out))
-    return f"'bm25(index={out})'" if plain else shlex.quote(f"bm25(index={str(out)!r})")
+    """Return the value of --engine for the index, quoted for a shell."""
+    unquoted = re.fullmatch(r"[\w./~-]+", str(out))
+    return f"'bm25(index={out})'" if unquoted else shlex.quote(f"bm25(index={str(out)!r})")

@@ -1,4 +1,4 @@
-"""``veil ledger``: what was released when, without the queries; and how to forget it."""
+"""``veil ledger``: show, export or forget releases; the ledger does not contain the queries."""
 
 import io
 import json
@@ -24,18 +24,18 @@ from veil.proxy.ledger.ledger import Ledger, forget_all
 from veil.proxy.settings import Release, brief
 from veil.search.pipeline import MAX_QUERY
 
-_LARGEST = 2**62  # number of an entry; none comes near
+_LARGEST = 2**62  # above every entry number
 _PAGE = 500  # entries read at a time
 _COLUMNS = (
     "number", "made", "last", "asked", "mechanism", "words", "shared", "spent", "bits",
     "chosen", "variants",
 )  # fmt: skip
-_ASKED = "Forget? What was sent stays sent"
-_ASKED_ALL = f"{_ASKED}, and nothing will know of it or of what was spent"
-_NO_ENTRY = "The ledger has no such entry; nothing was forgotten."
+_ASKED = "Forget? This does not undo what was sent"
+_ASKED_ALL = f"{_ASKED}, and deletes the record of all releases and spending"
+_NO_ENTRY = "The ledger has no such entry. Nothing was forgotten."
 _GONE = (
-    "The ledger and its key are gone. The next one begins anew: it will not know what was released"
-    " and spent before."
+    "The ledger and its key were deleted. The next ledger starts empty, without earlier releases"
+    " and spending."
 )
 
 
@@ -43,7 +43,7 @@ _GONE = (
 def ledger() -> None:
     """Show, export or forget what searches released.
 
-    The queries themselves are not in the ledger.
+    The ledger does not contain the queries.
     """
 
 
@@ -53,86 +53,91 @@ def ledger() -> None:
     type=click.IntRange(1, 10_000),
     default=20,
     show_default=True,
-    help="entries to show",
+    help="Number of entries to show.",
 )
-@click.option("--variants", is_flag=True, help="also show what was sent")
+@click.option("--variants", is_flag=True, help="Also show what was sent.")
 def show(count: int, variants: bool) -> None:
-    """Show the newest entries, and what was spent in the last 24 hours."""
+    """Show the newest entries and the budget spent in the last 24 hours."""
     console = stdout()
     with Ledger() as book:
-        found = book.releases(count)
+        releases = book.releases(count)
         state, begun = book.budget(), book.begun
-    if not found:
-        console.print("The ledger is empty: nothing was released.")
+    if not releases:
+        console.print("The ledger is empty.")
     else:
-        _show(console, found, variants=variants)
+        _show(console, releases, variants=variants)
     console.print(
         f"Spent in the last 24 hours: {state.spent:,.0f} (epsilon x words x variants newly drawn)."
     )
     console.print(
-        f"Leaked in the last 24 hours: {bits_of(state.bits)} (each query whose group of cover was"
-        " sent, once)."
+        f"Leaked in the last 24 hours: {bits_of(state.bits)} (each query whose cover group was"
+        " sent counts once)."
     )
     console.print(
-        f"The ledger begins at {begun:%Y-%m-%d %H:%M}; what was released before, it does not know."
+        f"The ledger starts at {begun:%Y-%m-%d %H:%M}. It does not contain earlier releases."
     )
 
 
-def _show(console: Console, found: tuple[Release, ...], *, variants: bool) -> None:
+def _show(console: Console, releases: tuple[Release, ...], *, variants: bool) -> None:
     table = Table(box=None, padding=(0, 1))
     for name in ("no.", "made", "asked", "variants", "words", "shared", "spent", "bits"):
         table.add_column(name, justify="left" if name == "made" else "right")
     table.add_column("mechanism", overflow="fold")
-    for one in found:
+    for release in releases:
         table.add_row(
-            str(one.number),
-            f"{one.made:%Y-%m-%d %H:%M}",
-            str(one.asked),
-            str(len(one.variants)),
-            str(one.words),
-            str(one.shared),
-            f"{one.spent:,.0f}" if math.isfinite(one.spent) else "no bound",
-            number_of(round(one.bits, 2)) if math.isfinite(one.bits) else "no bound",
-            escape(brief(one.mechanism) + (", passed a bound" if one.chosen else "")),
+            str(release.number),
+            f"{release.made:%Y-%m-%d %H:%M}",
+            str(release.asked),
+            str(len(release.variants)),
+            str(release.words),
+            str(release.shared),
+            f"{release.spent:,.0f}" if math.isfinite(release.spent) else "no bound",
+            number_of(round(release.bits, 2)) if math.isfinite(release.bits) else "no bound",
+            escape(brief(release.mechanism) + (", passed a bound" if release.chosen else "")),
         )
         if variants:
-            for text in one.variants:
+            for text in release.variants:
                 table.add_row(*[""] * 8, f"[dim]{escape(text)}[/dim]")
     if fits(console, table):
         console.print(table)
     else:
-        _show_narrow(console, found, variants=variants)
+        _show_narrow(console, releases, variants=variants)
 
 
-def _show_narrow(console: Console, found: tuple[Release, ...], *, variants: bool) -> None:
-    """Put one below the other what has no room side by side."""
-    for one in found:
-        spent = f"{one.spent:,.0f}" if math.isfinite(one.spent) else "no bound"
-        leaked = bits_of(one.bits) if math.isfinite(one.bits) else "bits without bound"
-        chosen = ", passed a bound" if one.chosen else ""
+def _show_narrow(console: Console, releases: tuple[Release, ...], *, variants: bool) -> None:
+    """Print each entry on its own lines when the screen is too narrow for a table."""
+    for release in releases:
+        spent = f"{release.spent:,.0f}" if math.isfinite(release.spent) else "no bound"
+        leaked = bits_of(release.bits) if math.isfinite(release.bits) else "bits without bound"
+        bound_note = ", passed a bound" if release.chosen else ""
         console.print(
-            f"no. {one.number}, made {one.made:%Y-%m-%d %H:%M}, asked {one.asked},"
-            f" {count_of(len(one.variants), 'variant')}, {count_of(one.words, 'word')},"
-            f" {one.shared} shared, spent {spent} and {leaked},"
-            f" {escape(brief(one.mechanism))}{chosen}"
+            f"no. {release.number}, made {release.made:%Y-%m-%d %H:%M}, asked {release.asked},"
+            f" {count_of(len(release.variants), 'variant')}, {count_of(release.words, 'word')},"
+            f" {release.shared} shared, spent {spent} and {leaked},"
+            f" {escape(brief(release.mechanism))}{bound_note}"
         )
-        for text in one.variants if variants else ():
+        for text in release.variants if variants else ():
             console.print(Padding(f"[dim]{escape(text)}[/dim]", (0, 0, 0, 2), expand=False))
 
 
 @ledger.command()
 @click.argument("output", type=NEW)
 def export(output: Path) -> None:
-    """Write all entries to OUTPUT (.csv or .jsonl), for its owner alone; - prints JSON lines."""
+    """Write all entries to OUTPUT (.csv or .jsonl), or print them as JSON lines (-).
+
+    Only you can read the file.
+    """
     with Ledger() as book:
         if str(output) == "-":
-            for one in _all(book):
-                sys.stdout.write(_line(one) + "\n")
+            for release in _all(book):
+                sys.stdout.write(_line(release) + "\n")
             return
         if output.suffix not in (".csv", ".jsonl"):
-            raise InputError("The file to write must end in .csv or .jsonl.")
+            raise InputError("OUTPUT must end in .csv or .jsonl.")
         as_csv = output.suffix == ".csv"
-        lines = (_csv(_values(one)) if as_csv else f"{_line(one)}\n" for one in _all(book))
+        lines = (
+            _csv(_values(release)) if as_csv else f"{_line(release)}\n" for release in _all(book)
+        )
         with whole_file(output, private=True) as part, part.open("w", encoding="utf-8") as file:
             file.write(_csv(_COLUMNS) if as_csv else "")
             count = sum(bool(file.write(line)) for line in lines)
@@ -141,28 +146,30 @@ def export(output: Path) -> None:
 
 @ledger.command()
 @click.argument("number", type=click.IntRange(1), required=False)
-@click.option("--query", is_flag=True, help="the entries of a query, read from standard input")
+@click.option(
+    "--query", is_flag=True, help="Forget the entries of a query, read from standard input."
+)
 @click.option(
     "--before",
     type=click.DateTime(["%Y-%m-%d"]),
-    help="entries last asked with before a day, as 2026-11-16",
+    help="Forget entries that were last used before a date, such as 2026-11-16.",
 )
-@click.option("--all", "everything", is_flag=True, help="the whole ledger and its key")
-@click.option("--yes", is_flag=True, help="do not ask")
+@click.option("--all", "everything", is_flag=True, help="Forget the whole ledger and its key.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def forget(
     number: int | None, query: bool, before: datetime | None, everything: bool, yes: bool
 ) -> None:
-    """Forget the entry NUMBER, or those that an option names.
+    """Forget the entry NUMBER, or the entries that an option selects.
 
-    What was sent stays sent. A query that is forgotten is drawn anew when it is asked again, which
-    tells the engine more and costs the budget again. What was spent stays spent, unless --all:
-    that starts anew, also where the ledger is damaged, empty or gone, or its key is. The new one
-    knows nothing of what was released and spent before.
+    This does not undo what was sent. If you search for a forgotten query again, new variants are
+    drawn, which reveals more to the engine and costs budget again. Spent budget stays spent,
+    unless you use --all: that starts a new ledger, also if the ledger or its key is damaged, empty
+    or missing. The new ledger does not contain earlier releases and spending.
     """
     if sum((number is not None, query, before is not None, everything)) != 1:
-        raise InputError("Name one of: an entry's NUMBER, --query, --before or --all.")
+        raise InputError("Exactly one of NUMBER, --query, --before and --all is required.")
     if query and not yes:
-        raise InputError("Standard input holds the query, and cannot confirm; add --yes.")
+        raise InputError("--query reads standard input, which cannot also confirm. Add --yes.")
     _require(number)
     if not yes and not _confirmed(_ASKED_ALL if everything else _ASKED):
         raise click.Abort
@@ -182,45 +189,47 @@ def forget(
 
 
 def _require(number: int | None) -> None:
-    """Say that there is no such entry before anybody is asked whether to forget it."""
+    """Raise an error for a missing entry before asking for confirmation."""
     if number is None:
         return
     with Ledger() as book:
-        found = book.releases(1, min(number, _LARGEST) + 1)
-    if not found or found[0].number != number:
+        entries = book.releases(1, min(number, _LARGEST) + 1)
+    if not entries or entries[0].number != number:
         raise InputError(_NO_ENTRY)
 
 
 def _confirmed(question: str) -> bool:
-    """Ask; who is no terminal may answer by a line, and else must say --yes."""
+    """Ask for confirmation; without a terminal, read a line of standard input."""
     if sys.stdin.isatty():
         return click.confirm(question, err=True)
     answer = sys.stdin.readline(100).strip().casefold()
     if not answer:
-        raise InputError("There is no terminal to ask at; add --yes. Nothing was forgotten.")
+        raise InputError(
+            "Cannot ask for confirmation without a terminal. Nothing was forgotten. Add --yes."
+        )
     return answer in ("y", "yes")
 
 
 def _all(book: Ledger) -> Iterator[Release]:
     before: int | None = None
-    while found := book.releases(_PAGE, before):
-        yield from found
-        before = found[-1].number
+    while page := book.releases(_PAGE, before):
+        yield from page
+        before = page[-1].number
 
 
-def _values(one: Release) -> list[object]:
+def _values(release: Release) -> list[object]:
     return [
-        one.number,
-        one.made.isoformat(timespec="seconds"),
-        one.last.isoformat(timespec="seconds"),
-        one.asked,
-        one.mechanism,
-        one.words,
-        one.shared,
-        one.spent if math.isfinite(one.spent) else "",
-        one.bits if math.isfinite(one.bits) else "",
-        one.chosen,
-        json.dumps(one.variants, ensure_ascii=False),
+        release.number,
+        release.made.isoformat(timespec="seconds"),
+        release.last.isoformat(timespec="seconds"),
+        release.asked,
+        release.mechanism,
+        release.words,
+        release.shared,
+        release.spent if math.isfinite(release.spent) else "",
+        release.bits if math.isfinite(release.bits) else "",
+        release.chosen,
+        json.dumps(release.variants, ensure_ascii=False),
     ]
 
 
@@ -230,9 +239,9 @@ def _csv(values: Sequence[object]) -> str:
     return out.getvalue()
 
 
-def _line(one: Release) -> str:
-    values: dict[str, object] = dict(zip(_COLUMNS, _values(one), strict=True))
-    values["spent"] = one.spent if math.isfinite(one.spent) else None
-    values["bits"] = one.bits if math.isfinite(one.bits) else None
-    values["variants"] = list(one.variants)
+def _line(release: Release) -> str:
+    values: dict[str, object] = dict(zip(_COLUMNS, _values(release), strict=True))
+    values["spent"] = release.spent if math.isfinite(release.spent) else None
+    values["bits"] = release.bits if math.isfinite(release.bits) else None
+    values["variants"] = list(release.variants)
     return json.dumps(values, ensure_ascii=False)

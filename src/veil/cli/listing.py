@@ -1,4 +1,4 @@
-"""Components on the screen: parameters, what is proved and what is not."""
+"""Print components: their parameters and guarantees."""
 
 import json
 from collections.abc import Mapping
@@ -27,11 +27,14 @@ def show_components(
     as_json: bool,
     sentences: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> None:
-    """Print all components of some tables of names, or those that are named alone.
+    """Print the components of the registries, or only those in `names`.
 
-    `sentences` are tables of names that have neither a class nor parameters.
+    `sentences` are descriptions of parts that have neither a class nor parameters.
     """
-    tables = {**{family: found.names() for family, found in registries.items()}, **sentences}
+    tables = {
+        **{family: registry.names() for family, registry in registries.items()},
+        **sentences,
+    }
     every = [name for table in tables.values() for name in table]
     for name in names:
         if name not in every:
@@ -49,8 +52,8 @@ def show_components(
     if as_json:
         document = {
             family: {
-                name: found if isinstance(found, str) else found.model_json_schema()
-                for name, found in members.items()
+                name: component if isinstance(component, str) else component.model_json_schema()
+                for name, component in members.items()
             }
             for family, members in families.items()
         }
@@ -61,24 +64,24 @@ def show_components(
         if not members:
             continue
         console.print(f"[bold]{family.upper()}[/bold]")
-        for name, found in members.items():
-            _show_component(console, name, found)
+        for name, component in members.items():
+            _show_component(console, name, component)
         console.print()
 
 
 def _load(registry: Registry[Any], name: str) -> type[Component] | str:
-    """Return the class of that name, or the sentence that says what it needs."""
+    """Return the class of that name, or the message of the error if it cannot be loaded."""
     try:
-        found: type[Component] = registry.get(name)
-    except VeilError as error:  # it lacks something, or is broken: the others are listed
+        cls: type[Component] = registry.get(name)
+    except VeilError as error:  # an extra is missing, or it is broken: the others are listed
         return str(error)
-    return found
+    return cls
 
 
-def _show_component(console: Console, name: str, found: type[Component] | str) -> None:
-    said = found if isinstance(found, str) else summary(found)
-    console.print(f"[bold]{name}[/bold]  {escape(said)}", soft_wrap=True)
-    fields = {} if isinstance(found, str) else found.model_fields
+def _show_component(console: Console, name: str, component: type[Component] | str) -> None:
+    description = component if isinstance(component, str) else summary(component)
+    console.print(f"[bold]{name}[/bold]  {escape(description)}", soft_wrap=True)
+    fields = {} if isinstance(component, str) else component.model_fields
     for key, field in fields.items():
         default = "required" if field.is_required() else f"default {field.default!r}"
         console.print(
@@ -89,21 +92,21 @@ def _show_component(console: Console, name: str, found: type[Component] | str) -
 
 
 def show_mechanisms(mechanisms: Methods, names: tuple[str, ...], *, as_json: bool) -> None:
-    """Print all mechanisms, or those that are named alone."""
-    told, broken = {}, {}
+    """Print all mechanisms with their guarantees, or only those in `names`."""
+    entries, broken = {}, {}
     for name in names or mechanisms.names():
         try:
-            told[name] = (mechanisms.get(name), example(mechanisms.get(name)).guarantee)
+            entries[name] = (mechanisms.get(name), example(mechanisms.get(name)).guarantee)
         except VeilError as error:
             if names:
                 raise
-            broken[name] = str(error)  # of a plugin: the others are listed
+            broken[name] = str(error)  # a broken plugin: the others are listed
     if as_json:
-        shown: dict[str, object] = {name: _as_dict(*entry) for name, entry in told.items()}
+        shown: dict[str, object] = {name: _as_dict(*entry) for name, entry in entries.items()}
         click.echo(json.dumps(shown | broken, indent=1))
         return
     console = stdout()
-    for entry in told.values():
+    for entry in entries.values():
         _show_mechanism(console, *entry)
     for name, sentence in broken.items():
         console.print(f"[bold]{name}[/bold]  [yellow]{escape(sentence)}[/yellow]\n")
@@ -134,7 +137,7 @@ def _show_mechanism(console: Console, cls: type[Any], guarantee: Guarantee) -> N
         console.print(f"  [dim]{escape(paper)}[/dim]", soft_wrap=True)
     for key, field in cls.model_fields.items():
         note = "required" if field.is_required() else f"default {field.default}"
-        more = ", more is more private" if cls.direction(key) == "private" else ""
+        more = ", larger is more private" if cls.direction(key) == "private" else ""
         console.print(
             f"  {key} [dim]{escape(kind_of(field))}, {escape(note)}{more}[/dim]:"
             f" {escape(field.description or '')}",

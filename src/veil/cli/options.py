@@ -1,4 +1,4 @@
-"""Options that several commands share: which words are protected, who is asked, at what price."""
+"""Options that several commands share: protected words, the engine, and the budget."""
 
 import math
 from collections.abc import Callable
@@ -19,7 +19,7 @@ VECTORS_OPTION = click.Option(
     ["--vectors"],
     default="glove-100d",
     show_default=True,
-    help="word vectors: a name (see 'veil vectors') or a file",
+    help="Word vectors: a name (see 'veil vectors') or a file.",
 )
 
 SELECT_OPTIONS: list[click.Parameter] = [
@@ -28,35 +28,36 @@ SELECT_OPTIONS: list[click.Parameter] = [
         type=click.Choice(UNKNOWN),
         default="random",
         show_default=True,
-        help="what happens to words that the vectors do not know",
+        help="How to handle words that are not in the vectors.",
     ),
     click.Option(
         ["--policy"],
         multiple=True,
         metavar="KIND=WHAT",
-        help="for number, email, url, identifier or symbol: replace, drop, mask or keep",
+        help="How to handle one kind of token (number, email, url, identifier or symbol): replace,"
+        " drop, mask or keep. Repeatable.",
     ),
     click.Option(
         ["--select"],
-        help="words to protect: all, content, 'pos:NN JJ', or @FILE with terms"
+        help="Words to protect: all, content, 'pos:NN JJ', or @FILE with terms."
         "  [default: the mechanism's own choice]",
     ),
 ]
 
 
-def policies_of(given: tuple[str, ...]) -> "dict[str, Policy]":
-    """Read the values of --policy."""
+def policies_of(values: tuple[str, ...]) -> "dict[str, Policy]":
+    """Return the policy of each kind of token from the values of --policy."""
     policies: dict[str, Policy] = {}
-    for each in given:
-        kind, equals, policy = each.partition("=")
+    for value in values:
+        kind, equals, policy = value.partition("=")
         if not equals:
-            raise ParameterError("A --policy must look like kind=what, for example number=mask.")
+            raise ParameterError("--policy must be KIND=WHAT, such as number=mask.")
         policies[kind] = cast("Policy", policy)  # checked by protect
     return policies
 
 
 def selection_of(select: str | None) -> str | tuple[str, ...] | None:
-    """Read the value of --select; @FILE is a list of terms."""
+    """Return the value of --select, or the terms in FILE for @FILE."""
     if select is None or not select.startswith("@"):
         return select
     from veil.data.records import read_texts
@@ -65,24 +66,30 @@ def selection_of(select: str | None) -> str | tuple[str, ...] | None:
 
 
 _ENGINE_OPTIONS = (
-    click.option("--engine", default="bm25", show_default=True, help="who is asked: veil engines"),
+    click.option(
+        "--engine",
+        default="bm25",
+        show_default=True,
+        help="Search engine to query (see 'veil engines').",
+    ),
     click.option(
         "--collection",
-        help="documents of a local engine: icd10cm, icd10cm-full, irds:ID, a folder or a file"
+        help="Documents of a local engine: icd10cm, icd10cm-full, irds:ID, a folder or a file."
         "  [default: icd10cm, unless the engine has an index]",
     ),
     click.option(
         "--encoder",
         default="minilm",
         show_default=True,
-        help="re-ranks by the true query, here: minilm, wordllama, a Hugging Face name, or none",
+        help="Model that re-ranks results by the true query, on this machine: minilm, wordllama, a"
+        " Hugging Face name, or none.",
     ),
     click.option(
         "-k",
         type=click.IntRange(1, 10_000),
         default=100,
         show_default=True,
-        help="results asked for with each variant",
+        help="Results to request for each variant.",
     ),
 )
 
@@ -97,7 +104,7 @@ def engine_options(command: Command) -> Command:
 
 
 class DeskFlags(TypedDict):
-    """What both doors hand on to `veil.proxy.opening.open_desk`."""
+    """Options of ``search`` and ``serve`` that `veil.proxy.opening.open_desk` takes."""
 
     engine: str
     collection: str | None
@@ -116,7 +123,7 @@ class DeskFlags(TypedDict):
 
 @dataclass(frozen=True)
 class SearchChoices:
-    """What one search sends: of which mechanism, how many variants, and whether it counts."""
+    """Options of one search: its mechanism, its number of variants, and whether it counts."""
 
     mechanism: str | None
     size: int | None
@@ -128,16 +135,16 @@ class SearchChoices:
     seed: int | None
 
 
-def _limit(context: click.Context, parameter: click.Parameter, given: str) -> float | None:
+def _limit(context: click.Context, parameter: click.Parameter, text: str) -> float | None:
     del context
-    if given.strip().lower() == "none":
+    if text.strip().lower() == "none":
         return None
     try:
-        limit = float(given)
+        limit = float(text)
     except ValueError:
         limit = math.nan
     if not (math.isfinite(limit) and limit > 0):
-        raise ParameterError(f"The --{parameter.name} must be a number > 0, or none.")
+        raise ParameterError(f"--{parameter.name} must be a number > 0, or none.")
     return limit
 
 
@@ -147,11 +154,12 @@ _DESK_OPTIONS = (
         type=click.FloatRange(0, 10),
         default=0.2,
         show_default=True,
-        help="weight of the words and letters that a result shares with the query, beside the"
-        " encoder",
+        help="Weight of the words and letters that a result shares with the query, relative to the"
+        " encoder.",
     ),
     click.option(
-        "--log", help="queries for the local attackers, a file  [default: those of the collection]"
+        "--log",
+        help="File of queries for the local attacks.  [default: those of the collection]",
     ),
     click.option(
         "--budget",
@@ -159,8 +167,7 @@ _DESK_OPTIONS = (
         default="10000",
         show_default=True,
         callback=_limit,
-        help="what may be spent in 24 hours, by all searches: epsilon x words x variants, added"
-        " up",
+        help="Budget for all searches in 24 hours: the sum of epsilon x words x variants.",
     ),
     click.option(
         "--bits",
@@ -168,39 +175,39 @@ _DESK_OPTIONS = (
         default="300",
         show_default=True,
         callback=_limit,
-        help="the same for cover: bits of leakage, counted for each query whose group is sent,"
-        " once",
+        help="Budget for cover in 24 hours, in bits of leakage. Each query counts once, when its"
+        " group is sent.",
     ),
     click.option(
         "--spread",
         type=click.FloatRange(0, 600),
         default=0.0,
         show_default=True,
-        help="seconds over which the variants of a query are sent",
+        help="Seconds over which to spread the variants of a query.",
     ),
     click.option(
         "--bound",
         type=click.IntRange(1),
         metavar="RANK",
-        help="the query must stand below this rank among the guesses of a local attacker",
+        help="Send only if every local attack ranks the query below this rank.",
     ),
     click.option(
         "--on-bound",
         type=click.Choice(["again", "more", "refuse"]),
         default="refuse",
         show_default=True,
-        help="what to do where it does not: draw again, add variants, or refuse",
+        help="Action if --bound does not hold: draw again, add variants, or refuse.",
     ),
     click.option(
         "--gate",
         type=click.Path(path_type=Path),
-        help="rules that refuse queries, or let them pass in clear on request (.toml)",
+        help="File of rules (.toml) that refuse queries, or allow them unprotected on request.",
     ),
 )
 
 
 def desk_options(command: Command) -> Command:
-    """Add the flags of the engine, and those of the ledger, the attackers and the rules."""
+    """Add the options of the engine, the ledger, the local attacks and the rules."""
     for option in reversed(_DESK_OPTIONS):
         command = option(command)
     return engine_options(command)

@@ -1,7 +1,7 @@
 """``veil protect``: release variants of texts or of a file of texts.
 
-What was typed: texts, one file, or standard input. A mistyped file name is not a text.
-What may be a text is not quoted: messages end up in logs.
+A mistyped file name must not be released as a text. Messages quote no argument that may be a text,
+because they end up in logs.
 """
 
 import re
@@ -34,58 +34,62 @@ from veil.text.redact.pseudonyms import Pseudonyms
 from veil.text.redact.redactor import By, Redactor
 
 _SUFFIXES = {*READABLE, *UNREAD, ".gz", ".text", ".md", ".log", ".dat"}
-_PATH = re.compile(r"(~|\.{0,2})[/\\]|[A-Za-z]:[/\\]")  # how a path begins
+_PATH = re.compile(r"(~|\.{0,2})[/\\]|[A-Za-z]:[/\\]")  # start of a path
 _AS_TEXT = "pass a text with --text"
 
 
 @brief("texts")
 @dataclass(frozen=True)
 class TextInput:
-    """Texts, or else a file, or else (neither) standard input."""
+    """Texts, a file, or (if both are empty) standard input."""
 
     texts: tuple[str, ...] = ()
     path: Path | None = None
 
 
 def read_given(arguments: tuple[str, ...], texts: tuple[str, ...]) -> TextInput:
-    """Tell what the arguments are; `texts` are those of --text, which are texts for certain."""
+    """Return the arguments as texts, a file or standard input; `texts` come from --text."""
     if not (arguments or texts):
-        raise InputError("Missing TEXTS; see --help.")
+        raise InputError("Missing TEXTS. See --help.")
     kinds = [_input_kind(argument) for argument in arguments]
     if set(kinds) <= {"text"}:
         return TextInput((*arguments, *texts))
     if set(kinds) == {"file"} and len(kinds) > 1 and not texts:
-        raise InputError("Give one file; a file is protected alone, each by a command of its own.")
+        raise InputError(
+            "Only one file can be protected at a time. Run the command for each file."
+        )
     if len(arguments) + len(texts) > 1:
         raise InputError(
-            "Give either texts or one file, not both; a file is protected alone, and a text goes"
-            " by --text or has a space in it."
+            "Texts cannot be combined with a file. Remove one, or pass each text with --text."
         )
     return TextInput() if arguments[0] == "-" else TextInput(path=Path(arguments[0]))
 
 
 def _input_kind(argument: str) -> str:
-    """Return text or file; raise where it is neither."""
+    """Return "text" or "file"; raise an error if the argument is neither."""
     if argument == "-":
         return "file"
     path, spaced = Path(argument), any(map(str.isspace, argument))
-    meant = Path(argument.strip())  # a blank at an end is a slip of the hand
+    trimmed = Path(argument.strip())  # a space at either end is a typing error
     try:
-        folder, there = path.is_dir(), path.exists()
+        folder, exists = path.is_dir(), path.exists()
         inside = path.name != argument and path.parent.is_dir()
-        inside = inside or (meant != path and argument.strip() != "" and meant.exists())
+        inside = inside or (trimmed != path and argument.strip() != "" and trimmed.exists())
     except (OSError, ValueError):  # a sentence can be too long for a file name
-        folder = there = inside = False
+        folder = exists = inside = False
     if folder and argument:
-        raise InputError(f"{path} is a folder; name a file of texts, or {_AS_TEXT}.")
-    if there and argument:
+        raise InputError(f"{path} is a folder. Choose a file of texts, or {_AS_TEXT}.")
+    if exists and argument:
         return "file"
-    named = inside or suffix_of(meant) in _SUFFIXES or bool(_PATH.match(argument.strip()))
-    if spaced and not named:
+    path_like = inside or suffix_of(trimmed) in _SUFFIXES or bool(_PATH.match(argument.strip()))
+    if spaced and not path_like:
         return "text"
-    shown = f"There is no file {path}" if named and not spaced else "There is no such file"
-    hint = f"check the path, or {_AS_TEXT}" if named else f"{_AS_TEXT}, or with a space in it"
-    raise InputError(f"{shown}; {hint}.")
+    shown = f"File {path}" if path_like and not spaced else "This file"
+    if path_like:
+        hint = f"Check the path, or {_AS_TEXT}"
+    else:
+        hint = "Check the path. Pass a text of one word with --text"
+    raise InputError(f"{shown} does not exist. {hint}.")
 
 
 def _run(
@@ -122,11 +126,11 @@ def _run(
         "redact": _redactor(redact, names, model),
     }
     if names is not None and output is not None and names.resolve() == output.resolve():
-        raise InputError("The output would replace the map; name another file with -o.")
-    given = read_given(texts, text)
+        raise InputError("The output would overwrite the map. Choose another file with -o.")
+    inputs = read_given(texts, text)
     filing = FileJob(
-        texts=given.texts,
-        source=given.path,
+        texts=inputs.texts,
+        source=inputs.path,
         target=output,
         kind=_output_kind(output, as_json=as_json, with_originals=with_originals),
         columns=Columns(column, id_column, keep),
@@ -135,7 +139,7 @@ def _run(
     )
     variants = variants_of(mechanism, size)
     space = open_space(mechanism, vectors)
-    quiet = output is None and sys.stdout.isatty()  # the variants themselves show what is done
+    quiet = output is None and sys.stdout.isatty()  # the printed variants show the progress
     with nullcontext(no_progress) if quiet else progress_bar() as report:
         tally = release_file(
             filing,
@@ -150,15 +154,17 @@ def _run(
         )
     sys.stdout.flush()
     caveats = not_covered(mechanism, choices["select"], choices["policies"])
-    left = filing.left
-    show_summary(mechanism, tally, variants, output, left, caveats, with_originals=with_originals)
+    other_columns = filing.left
+    show_summary(
+        mechanism, tally, variants, output, other_columns, caveats, with_originals=with_originals
+    )
 
 
 def _redactor(by: By | None, names: Path | None, model: str) -> Redactor | None:
-    """Return who looks for personal data; a map of pseudonyms that is there goes on."""
+    """Return what finds personal data; an existing map of pseudonyms is extended."""
     if by is None:
         if names is not None or model:
-            raise ParameterError("--pseudonyms and --model go with --redact; add it.")
+            raise ParameterError("--pseudonyms and --model need --redact. Add --redact.")
         return None
     if names is None:
         return Redactor(by, None, model)
@@ -167,7 +173,7 @@ def _redactor(by: By | None, names: Path | None, model: str) -> Redactor | None:
 
 
 def _output_kind(output: Path | None, *, as_json: bool, with_originals: bool) -> str:
-    """Return the format of the output as the ending of a file."""
+    """Return the file suffix of the output format."""
     if output is not None:
         return output.suffix.lower()
     return ".jsonl" if as_json else ".tsv" if with_originals else ".txt"
@@ -175,10 +181,10 @@ def _output_kind(output: Path | None, *, as_json: bool, with_originals: bool) ->
 
 protect = Family(
     "protect",
-    "Release variants of texts or of a file of texts. TEXTS are texts with a space in them (or by"
-    " --text), one file (CSV, TSV, JSONL, Parquet, plain text, also .gz), or - for standard input."
-    " Only variants are printed or written, and columns named by --id and --keep; notes go to"
-    " stderr.",
+    "Release variants of texts or of a file of texts. TEXTS are texts that contain a space (pass"
+    " others with --text), one file (CSV, TSV, JSONL, Parquet, plain text, also .gz), or - for"
+    " standard input. The output contains only variants and the columns in --id and --keep; notes"
+    " go to stderr.",
     catalogue.TEXT_MECHANISMS,
     _run,
     [
@@ -186,85 +192,88 @@ protect = Family(
         click.Option(
             ["--text"],
             multiple=True,
-            help="a text; one with a space in it needs no flag; may be repeated",
+            help="Text to protect; repeatable. A text that contains a space does not need it.",
         ),
         click.Option(
             ["--size"],
             type=click.IntRange(1, 100_000),
-            help="variants per text; each adds to the cost  [default: 1; cover: a whole group]",
+            help="Variants per text. Each adds to the cost.  [default: 1; cover: a whole group]",
         ),
         click.Option(
             ["-o", "--out", "--output", "output"],
             type=NEW,
-            help="file to write (.csv .tsv .jsonl .parquet .txt), whole or not at all",
+            help="File to write (.csv .tsv .jsonl .parquet .txt), completely or not at all.",
         ),
         VECTORS_OPTION,
         *SELECT_OPTIONS,
-        click.Option(["--column"], help="column of the texts  [default: text or query]"),
+        click.Option(["--column"], help="Column of the texts.  [default: text or query]"),
         click.Option(
             ["--id", "--id-column", "id_column"],
             metavar="COLUMN",
-            help="column of names, released as they are  [default: rows are numbered]",
+            help="Column of identifiers, released unprotected.  [default: row numbers]",
         ),
         click.Option(
             ["--keep"],
             multiple=True,
             metavar="COLUMN",
-            help="further column, released as it is; may be repeated",
+            help="Further column to release unprotected; repeatable.",
         ),
         click.Option(
             ["--delimiter"],
             metavar="CHARACTER",
-            help="what separates columns, or tab  [default: as the header shows: , ; | or tab]",
+            help="Column separator, or the word tab.  [default: from the header: , ; | or tab]",
         ),
         click.Option(
-            ["--encoding"], help="of a text file  [default: as its mark says, else utf-8]"
+            ["--encoding"],
+            help="Encoding of a text file.  [default: from its byte order mark, else utf-8]",
         ),
         click.Option(
             ["--with-originals"],
             is_flag=True,
-            help="add the originals as column 'text', for experiments; the file is owner-only",
+            help="Add the originals as column 'text', for experiments. The file is owner-only.",
         ),
-        click.Option(["--json", "as_json"], is_flag=True, help="print JSON lines"),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON lines."),
         click.Option(
             ["--max-chars"],
             type=click.IntRange(1),
             default=MAX_CHARS,
             show_default=True,
-            help="longest text accepted",
+            help="Largest number of characters in a text.",
         ),
         click.Option(
             ["--in-clear"],
             is_flag=True,
-            help="release a text as it is where none of its words is protected",
+            help="Release a text unprotected if none of its words would be protected.",
         ),
         click.Option(
             ["--redact"],
             type=click.Choice(get_args(By)),
-            help="first replace personal data by its kind, as [EMAIL]: what has a shape"
-            " (patterns), or what Presidio finds",
+            help="First replace personal data by its kind, such as [EMAIL]: data that matches a"
+            " pattern, or data that Presidio finds.",
         ),
         click.Option(
             ["--pseudonyms", "names"],
             type=NEW,
             metavar="MAP",
-            help="give the same data the same pseudonym, and keep which is which in MAP, for you"
-            " alone; undo it with veil restore",
+            help="Replace the same data by the same pseudonym, and write the pairs to MAP, which"
+            " only you can read. 'veil restore' puts the data back.",
         ),
         click.Option(
             ["--model"],
             default="",
-            help="model of spaCy with which --redact presidio finds names",
+            help="spaCy model that finds names for --redact presidio.",
         ),
         click.Option(
             ["--workers"],
             type=click.IntRange(1, 256),
             default=1,
             show_default=True,
-            help="processes to share the work",
+            help="Number of worker processes.",
         ),
         click.Option(
-            ["--seed"], type=click.IntRange(0, 2**63 - 1), help="repeatable, so NOT private"
+            ["--seed"],
+            type=click.IntRange(0, 2**63 - 1),
+            help="Seed that makes the draws reproducible, for experiments: NOT PRIVATE.",
         ),
     ],
 )

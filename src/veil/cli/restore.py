@@ -1,4 +1,4 @@
-"""``veil restore``: put back what pseudonyms stand for."""
+"""``veil restore``: put personal data back in place of its pseudonyms."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from veil.text.redact.pseudonyms import Pseudonyms, restore_file
     "names",
     type=click.Path(path_type=Path),
     required=True,
-    help="the map that 'veil protect --pseudonyms' wrote",
+    help="Map that 'veil protect --pseudonyms' wrote.",
 )
 @click.option(
     "-o",
@@ -25,16 +25,15 @@ from veil.text.redact.pseudonyms import Pseudonyms, restore_file
     "output",
     type=NEW,
     required=True,
-    help="file to write, for you alone; its ending is that of RELEASED",
+    help="File to write, which only you can read. It must have the suffix of RELEASED.",
 )
 def restore(released: Path, names: Path, output: Path) -> None:
     """Put personal data back in place of its pseudonyms.
 
-    RELEASED is the file with pseudonyms, and the map is that of the same run.
-
-    What a mechanism replaced stays replaced: no map knows it.
+    RELEASED is the file with pseudonyms, and the map is that of the same run. Words that a
+    mechanism replaced cannot be restored.
     """
-    if any(output.resolve() == one.resolve() for one in (released, names)):
-        raise InputError("The output would replace the input; name another file with -o.")
+    if any(output.resolve() == path.resolve() for path in (released, names)):
+        raise InputError("The output would overwrite an input. Choose another file with -o.")
     for sentence in restore_file(released, Pseudonyms.load(names), output):
         stderr().print(sentence, markup=False)

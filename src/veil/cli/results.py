@@ -1,4 +1,4 @@
-"""A private search on the screen."""
+"""Run a search and print its results, or write them as JSON."""
 
 import math
 import sys
@@ -40,10 +40,10 @@ from veil.search.pipeline import MAX_QUERY, check_query
 from veil.text.mechanisms.mechanism import LAYOUT, UNKNOWN, TextMechanism
 from veil.text.mechanisms.queries.cover import NOT_COVERED
 
-_PER_WORD = ("metric-dp", "umldp", "group-dp", "none")  # kinds that are told as a product
+_PER_WORD = ("metric-dp", "umldp", "group-dp", "none")  # kinds whose cost is a product
 _SNIPPET = 200  # characters
-_WITHOUT = "Nothing was sent; --no-ledger searches without the ledger, for experiments."
-FAR = 0.35  # cosine below which a table says little of a query
+_WITHOUT = "Nothing was sent. For experiments, --no-ledger searches without the ledger."
+FAR = 0.35  # cosine below which a table covers a query poorly
 
 
 def run_search(
@@ -59,38 +59,38 @@ def run_search(
     text = check_query(_read() if query == "-" else query)
     _require_new(record)
     if choices.mechanism is not None:
-        api.mechanism(choices.mechanism)  # what is wrong with it is told before anything is opened
+        api.mechanism(choices.mechanism)  # reports a bad spec before anything is opened
 
     def setting_for(desk: Desk, report: Report) -> Configuration:
         spec = choices.mechanism or usual_mechanism(desk.standing)
         variants = usual_size(api.mechanism(spec), choices.size, report)
         return Configuration(spec, variants, choices.unknown, choices.policies, choices.select)
 
-    found, desk = _found(text, setting_for, flags, choices)
+    outcome, desk = _search(text, setting_for, flags, choices)
     reranked = flags["encoder"] != "none"
-    if found.here and not as_json:
-        show_here(found, show, reranked=reranked)
+    if outcome.here and not as_json:
+        show_here(outcome, show, reranked=reranked)
         return
-    with count_as_sent() if not found.here else nullcontext():
-        try:  # first: standard output may be closed
-            _record(record, found)
+    with count_as_sent() if not outcome.here else nullcontext():
+        try:  # before printing: standard output may be closed
+            _record(record, outcome)
         finally:
             if as_json:
-                _print_json(found, flags["engine"], desk)
+                _print_json(outcome, flags["engine"], desk)
             else:
-                chosen = api.mechanism(found.setting.mechanism)
-                show_results(text, found, chosen, show, desk, reranked=reranked)
+                mechanism = api.mechanism(outcome.setting.mechanism)
+                show_results(text, outcome, mechanism, show, desk, reranked=reranked)
             sys.stdout.flush()
 
 
-def _found(
+def _search(
     text: str,
     setting_for: Callable[[Desk, Report], Configuration],
     flags: DeskFlags,
     choices: SearchChoices,
 ) -> tuple[SearchOutcome, Desk]:
-    """Search through a desk, privately unless nothing leaves the machine; return it, too."""
-    from veil.proxy.opening import open_desk  # long to load
+    """Return the outcome of a search and its desk; plain search is used only on this machine."""
+    from veil.proxy.opening import open_desk  # slow to load
 
     try:
         with (
@@ -114,58 +114,60 @@ def _found(
             space = desk.ready(setting, report)
             report("searching", 0, 0)
             with count_as_sent():
-                found = desk.search(text, setting)
+                outcome = desk.search(text, setting)
     except LedgerError as error:
         raise LedgerError(f"{error} {_WITHOUT}") from None
     if space is not None:
         warn_scale(flags["vectors"], space)
-    return found, desk
+    return outcome, desk
 
 
-def _print_json(found: SearchOutcome, engine: str, desk: Desk) -> None:
-    """Print the whole result; the true query is not in it."""
+def _print_json(outcome: SearchOutcome, engine: str, desk: Desk) -> None:
+    """Print the whole result as JSON, without the true query."""
     from veil.proxy.answers import SearchDocument
     from veil.proxy.opening import strip_address
 
-    variants, named = [seen.text for seen in found.seen], strip_address(engine)
+    variants, address = [variant.text for variant in outcome.seen], strip_address(engine)
     document = SearchDocument.of(
-        found, network=desk.network, standing=desk.standing, engine=named, variants=variants
+        outcome, network=desk.network, standing=desk.standing, engine=address, variants=variants
     )
     click.echo(escaped_json(document.model_dump_json(indent=1), sys.stdout.encoding or "utf-8"))
 
 
-def _record(path: Path | None, found: SearchOutcome) -> None:
-    """Write what was sent and answered, where that is asked for."""
-    if path is not None and found.answers is not None:
-        write_recording(path, [Released(seen.text) for seen in found.seen], found.answers)
+def _record(path: Path | None, outcome: SearchOutcome) -> None:
+    """Write the variants sent and the answers, if the user requested a recording."""
+    if path is not None and outcome.answers is not None:
+        write_recording(
+            path, [Released(variant.text) for variant in outcome.seen], outcome.answers
+        )
 
 
 def _read() -> str:
-    """Read one query from standard input, where neither `ps` nor the history sees it."""
+    """Read one query from standard input, which keeps it out of `ps` and the shell history."""
     text = sys.stdin.read(MAX_QUERY + 2)
     if "\n" in text.strip():
-        raise InputError("Standard input must hold one query, on one line.")
+        raise InputError("Standard input must contain one query on one line.")
     return text.strip()
 
 
 def _require_new(record: Path | None) -> None:
-    """Say that a recording cannot be written before anything is sent."""
+    """Raise an error if a recording cannot be written, before anything is sent."""
     if record is not None:
         require_folder(record)
         if record.exists():
-            raise InputError(f"There is a file {record} already; delete it, or name another.")
+            raise InputError(f"File {record} already exists. Delete it or choose another.")
 
 
 def show_results(
     query: str,
-    found: SearchOutcome,
+    outcome: SearchOutcome,
     mechanism: TextMechanism,
     show: int,
     desk: Desk,
     *,
     reranked: bool = True,
 ) -> None:
-    """Print the results, what the engine saw, what came back, and what it cost."""
+    """Print the results, what the engine saw, the overlap with the plain ranking, and the cost."""
     console = stdout()
     if desk.standing == "own":
         console.print(f"[yellow]{DEMONSTRATION}[/yellow]", soft_wrap=True)
@@ -173,132 +175,133 @@ def show_results(
         name = printable(desk.collection or desk.engine)
         console.print(escape(stand_in_notice(name)), soft_wrap=True)
     how = "by your query" if reranked else "by the ranks in the engine's lists"
-    console.print(f"\n[bold]Results[/bold], put in order on this machine {how}")
-    _show_items(console, found.results, show)
-    if found.cover is None:
-        _show_variants(console, query, found.seen)
+    console.print(f"\n[bold]Results[/bold], re-ranked on this machine {how}")
+    _show_items(console, outcome.results, show)
+    if outcome.cover is None:
+        _show_variants(console, query, outcome.seen)
     else:
-        _show_group(console, found.cover, found.seen)
-    _show_gaps(console, [seen.gap for seen in found.seen])
-    _show_back(console, found, network=desk.network)
-    _show_checked(console, found.preflight, cover=found.cover is not None)
-    _show_cost(console, found, mechanism)
+        _show_group(console, outcome.cover, outcome.seen)
+    _show_gaps(console, [variant.gap for variant in outcome.seen])
+    _show_back(console, outcome, network=desk.network)
+    _show_checked(console, outcome.preflight, cover=outcome.cover is not None)
+    _show_cost(console, outcome, mechanism)
 
 
-def show_here(found: SearchOutcome, show: int, *, reranked: bool = True) -> None:
-    """Print the results of a search that nothing left this machine for, and why that is so."""
+def show_here(outcome: SearchOutcome, show: int, *, reranked: bool = True) -> None:
+    """Print the results of a search that sent nothing, and the reason."""
     console = stdout()
     console.print(HERE, soft_wrap=True)
-    how = "put in order by your query" if reranked else "in the engine's own order"
+    how = "re-ranked by your query" if reranked else "in the engine's order"
     console.print(f"\n[bold]Results[/bold], {how}")
-    _show_items(console, found.results, show)
+    _show_items(console, outcome.results, show)
     console.print(
-        "Nothing was sent, and nothing was written to the ledger. With a --mechanism you see, as a"
-        " demonstration, what an engine elsewhere would see.",
+        "Nothing was sent, and nothing was written to the ledger. Add --mechanism to simulate what"
+        " a remote engine would see.",
         soft_wrap=True,
     )
 
 
-def _show_cost(console: Console, found: SearchOutcome, mechanism: TextMechanism) -> None:
-    if found.cover is None:
-        cost = escape(_cost(found, mechanism))
-        console.print(f"[bold]What it cost[/bold]\n  {cost}", soft_wrap=True)
+def _show_cost(console: Console, outcome: SearchOutcome, mechanism: TextMechanism) -> None:
+    if outcome.cover is None:
+        cost = escape(_cost(outcome, mechanism))
+        console.print(f"[bold]Cost[/bold]\n  {cost}", soft_wrap=True)
     else:
-        _show_leakage(console, found, found.cover)
-    if found.ledger:
-        console.print(f"  {found.news} {_account(found)}", soft_wrap=True)
-    caveat = _caveat(found.cost, mechanism.guarantee)
+        _show_leakage(console, outcome, outcome.cover)
+    if outcome.ledger:
+        console.print(f"  {outcome.news} {_account(outcome)}", soft_wrap=True)
+    caveat = _caveat(outcome.cost, mechanism.guarantee)
     warnings = [escape(caveat)] if caveat else []
-    if found.kept:
-        kept = " ".join(dict.fromkeys(found.kept))
-        warnings.append(f"Sent unchanged, not selected or kept by policy: {escape(kept)}")
-    if not found.ledger:
+    if outcome.kept:
+        unchanged = " ".join(dict.fromkeys(outcome.kept))
+        warnings.append(f"Sent unchanged, not selected or kept by policy: {escape(unchanged)}")
+    if not outcome.ledger:
         warnings.append(NO_LEDGER)
-    if found.seeded:
-        warnings.append("Seeded: the draws can be repeated. NOT PRIVATE.")
+    if outcome.seeded:
+        warnings.append("Reproducible because of a seed: NOT PRIVATE.")
     for warning in warnings:
         console.print(f"  [yellow]{warning}[/yellow]", soft_wrap=True)
 
 
-def _show_leakage(console: Console, found: SearchOutcome, group: GroupView) -> None:
-    """Say in a line what is guaranteed, and in another what is not."""
+def _show_leakage(console: Console, outcome: SearchOutcome, group: GroupView) -> None:
+    """Print the guarantee of a cover group and its limits."""
     console.print(
-        f"[bold]What is guaranteed[/bold]\n  The engine learnt which of {group.groups:,} groups"
-        f" was asked for and nothing else: at most {bits_of(found.cost.bits)}. {group.odds}",
+        f"[bold]Guarantee[/bold]\n  The engine learnt which of {group.groups:,} groups"
+        f" was sent and nothing else: at most {bits_of(outcome.cost.bits)}. {group.odds}",
         soft_wrap=True,
     )
     console.print(f"  [dim]{escape(NOT_COVERED)}[/dim]", soft_wrap=True)
 
 
-def _cost(found: SearchOutcome, mechanism: TextMechanism) -> str:
+def _cost(outcome: SearchOutcome, mechanism: TextMechanism) -> str:
     guarantee = mechanism.guarantee
     if guarantee.kind not in _PER_WORD:
-        return f"{found.cost}. {found.cost.caveat}".strip()
-    cost = cost_of(guarantee, found.words, len(found.seen)).removeprefix("Cost: ")
+        return f"{outcome.cost}. {outcome.cost.caveat}".strip()
+    cost = cost_of(guarantee, outcome.words, len(outcome.seen)).removeprefix("Cost: ")
     if guarantee.kind == "none":
         return cost
-    return f"{cost} The less, the better: fewer variants and a smaller epsilon tell less."
+    return f"{cost} Lower is better: fewer variants and a smaller epsilon reveal less."
 
 
 def _caveat(cost: Guarantee, guarantee: Guarantee) -> str:
-    """Return what the cost does not cover, but for what stands in the cost or in the manual."""
+    """Return the limits of the cost that neither its text nor the documentation mentions."""
     if guarantee.kind not in _PER_WORD:
-        return ""  # the cost is told with all of it
-    told = guarantee.caveat if guarantee.kind in ("umldp", "none") else ""
+        return ""  # the text of the cost includes them
+    shown = guarantee.caveat if guarantee.kind in ("umldp", "none") else ""
     rest = cost.caveat
-    for sentence in filter(None, (told, LAYOUT, UNKNOWN)):
+    for sentence in filter(None, (shown, LAYOUT, UNKNOWN)):
         rest = rest.replace(sentence, "")
     return " ".join(rest.split())
 
 
-def _account(found: SearchOutcome) -> str:
-    """Say what was spent now, and what is left."""
-    spent, left, told = found.spent, found.budget.left, number_of
-    if found.cover is not None:
-        spent, left, told = found.bits, found.budget.bits_left, bits_of
-    now = f"Newly spent: {told(spent)}" if math.isfinite(spent) else "No sum covers it"
+def _account(outcome: SearchOutcome) -> str:
+    """Return the budget spent now and the remainder, as text."""
+    spent, remaining, to_text = outcome.spent, outcome.budget.left, number_of
+    if outcome.cover is not None:
+        spent, remaining, to_text = outcome.bits, outcome.budget.bits_left, bits_of
+    now = f"Newly spent: {to_text(spent)}" if math.isfinite(spent) else "The cost is unbounded"
     day = "no budget is set"
-    if left is not None:
-        day = f"{told(left)} {'is' if told(left) == '1 bit' else 'are'} left for 24 hours"
+    if remaining is not None:
+        amount = to_text(remaining)
+        day = f"{amount} {'is' if amount == '1 bit' else 'are'} left for 24 hours"
     more = ""
-    if found.earlier_bits:
-        more += f" Other settings released of this query before: {bits_of(found.earlier_bits)}."
-    if found.earlier:
-        sum_ = number_of(found.earlier) if math.isfinite(found.earlier) else "without bound"
-        more += f" Other settings released of this query before: {sum_}, on top of this."
-    return f"{now}; {day} (entry {found.release} of the ledger).{more}"
+    if outcome.earlier_bits:
+        more += f" Earlier releases of this query: {bits_of(outcome.earlier_bits)}."
+    if outcome.earlier:
+        sum_ = number_of(outcome.earlier) if math.isfinite(outcome.earlier) else "without bound"
+        more += f" Earlier releases of this query: {sum_}, in addition."
+    return f"{now}; {day} (ledger entry {outcome.release}).{more}"
 
 
 def _show_checked(console: Console, checked: PreflightResult | None, *, cover: bool) -> None:
     if checked is None:
         return
-    console.print("[bold]What local attackers made of it before it was sent[/bold]")
-    if checked.standings and not console.is_terminal:  # a secret: for the person alone
-        console.print("  They were tried; where your query stands is shown on a terminal only.")
-    for one in checked.standings if console.is_terminal else ():
-        console.print(f"  {one.attacker} {_place(one, cover=cover)}", soft_wrap=True)
+    console.print("[bold]Local attacks before sending[/bold]")
+    if checked.standings and not console.is_terminal:  # secret: show on a terminal only
+        console.print("  Local attacks ran. The rank of your query is shown only on a terminal.")
+    for rank in checked.standings if console.is_terminal else ():
+        console.print(f"  {rank.attacker} {_place(rank, cover=cover)}", soft_wrap=True)
     if checked.unable:
         names = ", ".join(checked.unable)
-        console.print(f"  Cannot be used against this mechanism or query: {names}.")
+        console.print(f"  Not applicable to this mechanism or query: {names}.")
     if checked.draws > 1:
-        console.print(f"  {checked.draws} draws were looked at, and one was chosen.")
+        console.print(f"  One of {checked.draws} draws was chosen.")
     console.print()
 
 
-def _place(one: TruthRank, *, cover: bool) -> str:
-    """Say in which places a query may be; of cover, one size is told, that of the table."""
-    of = "" if cover else f" of {one.candidates:,}"
-    if one.ties == 1:
-        return f"puts your query in place {one.rank:,}{of}."
+def _place(rank: TruthRank, *, cover: bool) -> str:
+    """Return the ranks that a query may have; for cover, the table size is omitted."""
+    of = "" if cover else f" of {rank.candidates:,}"
+    if rank.ties == 1:
+        return f"ranks your query {rank.rank:,}{of}."
     return (
-        f"cannot tell your query from {count_of(one.ties - 1, 'other')}: places {one.rank:,} to"
-        f" {one.last:,}{of}, {one.mean:,.1f} on average."
+        f"cannot distinguish your query from {count_of(rank.ties - 1, 'other')}: rank"
+        f" {rank.rank:,} to {rank.last:,}{of}, {rank.mean:,.1f} on average."
     )
 
 
 def _show_items(console: Console, items: Sequence[ResultItem], show: int) -> None:
     if not items:
-        console.print("  Nothing was found.\n")
+        console.print("  No results.\n")
         return
     table = Table(box=None, show_header=False, padding=(0, 1))
     table.add_column(justify="right", style="dim")
@@ -318,7 +321,7 @@ def _show_items(console: Console, items: Sequence[ResultItem], show: int) -> Non
 
 
 def _words(text: str) -> str:
-    """Show words of others as words: a document must not steer the terminal."""
+    """Escape control characters: a document must not control the terminal."""
     return " ".join(printable(text).split())
 
 
@@ -326,60 +329,66 @@ def _cut(text: str, most: int = _SNIPPET) -> str:
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " ..."
 
 
-def _show_variants(console: Console, query: str, seen: Sequence[SentVariant]) -> None:
-    """List what was sent; words that are not of the query are marked."""
-    sent = Counter(one.text for one in seen)
-    pieces = {one.text: one.marks for one in seen}
+def _show_variants(console: Console, query: str, variants: Sequence[SentVariant]) -> None:
+    """Print the variants sent, and mark the words that differ from the query."""
+    counts = Counter(item.text for item in variants)
+    pieces = {item.text: item.marks for item in variants}
     colours = console.color_system is not None and not console.no_color
     legend = " ([green]changed[/green], [red]unchanged[/red] words)" if colours else ""
-    console.print(f"[bold]What the engine saw[/bold]: {count_of(len(seen), 'variant')}{legend}")
-    for variant, times in sent.items():
+    console.print(
+        f"[bold]What the engine saw[/bold]: {count_of(len(variants), 'variant')}{legend}"
+    )
+    for variant, times in counts.items():
         marked = "".join(map(_marked, pieces[variant])) + (
             f" [dim](drawn {times} times)[/dim]" if times > 1 else ""
         )
         console.print(Padding(marked, (0, 0, 0, 2), expand=False))
-    plain = " ".join(query.casefold().split())
+    normal_query = " ".join(query.casefold().split())
     clear = sum(
-        times for variant, times in sent.items() if " ".join(variant.casefold().split()) == plain
+        times
+        for variant, times in counts.items()
+        if " ".join(variant.casefold().split()) == normal_query
     )
-    if clear and console.is_terminal:  # a secret: for the person alone, not for a file
+    if clear and console.is_terminal:  # secret: show on a terminal only
         console.print(
-            f"  [yellow]{count_of(clear, 'variant')} came out equal to your query: at this"
-            " budget the mechanism changes little. Choose a smaller epsilon.[/yellow]",
+            f"  [yellow]{count_of(clear, 'variant')} came out equal to your query: with this"
+            " epsilon, the mechanism changes little. Choose a smaller one.[/yellow]",
             soft_wrap=True,
         )
     console.print()
 
 
-def _show_group(console: Console, group: GroupView, seen: Sequence[SentVariant]) -> None:
-    """List the texts of the group that was sent, and who else would send the same."""
+def _show_group(console: Console, group: GroupView, variants: Sequence[SentVariant]) -> None:
+    """Print the texts of the group that was sent, and other texts with the same group."""
     of = f"group {group.address + 1:,} of {group.groups:,}" if group.address >= 0 else "a group"
     console.print(
-        f"[bold]What the engine saw[/bold]: {of}, {len(seen)} fixed texts on different topics, one"
-        " of them near yours"
+        f"[bold]What the engine saw[/bold]: {of}, {len(variants)} fixed texts on different topics,"
+        " one of them close to your query"
     )
-    for one in seen:
-        console.print(Padding(escape(printable(one.text)), (0, 0, 0, 2), expand=False))
-    others = "; ".join(printable(_cut(each, 50)) for each in group.others[:5])
+    for variant in variants:
+        console.print(Padding(escape(printable(variant.text)), (0, 0, 0, 2), expand=False))
+    others = "; ".join(printable(_cut(other, 50)) for other in group.others[:5])
     if others:
-        rest = f" and for {count_of(group.same, 'text')} of the table in all."
-        console.print(f"  [dim]The same would be sent for: {escape(others)} ...{rest}[/dim]")
+        total = count_of(group.same, "text")
+        console.print(
+            f"  [dim]{total} of the table share this group, for instance: {escape(others)}[/dim]"
+        )
     else:
         console.print(
-            "  [dim]It is of an earlier table, as your query was asked before: another group now"
-            " would tell more.[/dim]"
+            "  [dim]The group is from an earlier table, because you searched for this before:"
+            " another group now would reveal more.[/dim]"
         )
     if group.stayed:
-        console.print("  Your query is near to an earlier one, and was answered from its group.")
+        console.print("  Your query is close to an earlier one and was answered from its group.")
     if group.session:
         console.print(
-            "  Another group was sent shortly before: texts near to that one would have stayed"
-            " there, and are not counted."
+            "  Another group was sent shortly before: texts close to that one would have reused it"
+            " and are not counted."
         )
-    if group.cosine < FAR and console.is_terminal:  # a secret: for the person alone
+    if group.cosine < FAR and console.is_terminal:  # secret: show on a terminal only
         console.print(
-            "  [yellow]The table knows little of what you ask (perhaps it is in another language):"
-            " results may be poor. It hides you all the same.[/yellow]"
+            "  [yellow]The table has little on your subject, or your query is in another language."
+            " Results may be poor, but you are hidden all the same.[/yellow]"
         )
     console.print()
 
@@ -402,21 +411,20 @@ def _show_gaps(console: Console, gaps: Sequence[str]) -> None:
         )
 
 
-def _show_back(console: Console, found: SearchOutcome, *, network: bool) -> None:
-    back, deep = found.back, found.back_deep
-    console.print("[bold]How much of the plain ranking came back[/bold]")
+def _show_back(console: Console, outcome: SearchOutcome, *, network: bool) -> None:
+    back, deep = outcome.back, outcome.back_deep
+    console.print("[bold]Overlap with the plain ranking[/bold]")
     if network:
         console.print("  Not measured: the engine would have to see your query.\n")
     elif not (back and back[1]):
-        console.print("  Not known: your query by itself brings nothing here.\n")
+        console.print("  Unknown: a plain search returns nothing here.\n")
     else:
         console.print(
-            f"  {back[0]} of the first {back[1]} results that your query by itself would bring are"
-            " among the first ten."
+            f"  {back[0]} of the first {back[1]} results of a plain search are in the first ten."
         )
         if deep and deep[1]:
             console.print(
-                f"  The variants brought {found.depth:,} documents. Of a plain search that puts as"
-                f" many in order, it is {deep[0]} of {deep[1]}."
+                f"  The variants returned {outcome.depth:,} documents. Compared with a plain"
+                f" search that re-ranks as many, it is {deep[0]} of {deep[1]}."
             )
         console.print()

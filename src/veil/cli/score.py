@@ -1,4 +1,4 @@
-"""``veil score``: the plane and the QuIPU scores of variants and runs that are there already."""
+"""``veil score``: the plane and the QuIPU scores of the user's own variants and runs."""
 
 from pathlib import Path
 
@@ -20,31 +20,42 @@ FILE = click.Path(path_type=Path)
 @click.command()
 @click.argument("variants", nargs=-1, type=FILE)
 @click.option(
-    "--runs", "--run", "runs", type=FILE, multiple=True, help="a run, or a folder of them"
+    "--runs", "--run", "runs", type=FILE, multiple=True, help="Run, or folder of runs; repeatable."
 )
-@click.option("--qrels", type=FILE, help="judgements: query 0 document grade")
-@click.option("--manifest", type=FILE, help="table of variants and their runs, in place of both")
-@click.option("--plain", type=FILE, help="run of the queries themselves, to compare with")
-@click.option("--log", "log_file", type=FILE, help="queries that attackers have, one per line")
+@click.option("--qrels", type=FILE, help="File of judgements: query 0 document grade.")
+@click.option(
+    "--manifest",
+    type=FILE,
+    help="Table of variants and their runs, instead of VARIANTS and --runs.",
+)
+@click.option("--plain", type=FILE, help="Run of the unprotected queries, to compare with.")
+@click.option(
+    "--log",
+    "log_file",
+    type=FILE,
+    help="File of queries that the attacker knows, one per line.",
+)
 @click.option(
     "--attacker",
     "attackers",
     multiple=True,
     default=("inference",),
     show_default=True,
-    help="who attacks, with parameters in brackets; as often as there are several",
+    help="Attack with its parameters in brackets; repeatable.",
 )
 @click.option(
-    "--as-is", is_flag=True, help="do not add originals that the log lacks: a lower bound"
+    "--as-is",
+    is_flag=True,
+    help="Do not add missing originals to the log. The risk is then a lower bound.",
 )
-@click.option("--name", default="", help="what the queries are called  [default: as the qrels]")
+@click.option("--name", default="", help="Name of the queries.  [default: from the qrels]")
 @click.option(
     "-o",
     "--out",
     type=NEW,
     default=Path("veil-score"),
     show_default=True,
-    help="folder of the report",
+    help="Folder for the report.",
 )
 def score(
     variants: tuple[Path, ...],
@@ -61,17 +72,17 @@ def score(
 ) -> None:
     """Place your own variants and runs on the plane.
 
-    The QuIPU table is printed, too.
+    It also prints the QuIPU scores.
 
     VARIANTS are files with columns id, text, obfuscatedText, mechanism and epsilon (or level), or
-    folders of them. A run is TREC's, one list for each query, and is called by the mechanism and
-    the value that it belongs to, as dl19_CMP_12.5.run; --manifest names the pairs instead.
+    folders of such files. A run is a TREC run with one list per query, whose file name contains
+    its mechanism and value, such as dl19_CMP_12.5.run. Alternatively, --manifest lists the pairs.
     """
     if qrels is None:
-        raise InputError("Utility needs judgements; name them with --qrels.")
+        raise InputError("Utility needs judgements. Add --qrels FILE.")
     points = _points(variants, runs, manifest)
     with progress_bar() as report:
-        found = scored(
+        results = scored(
             points,
             qrels,
             log=log_file,
@@ -82,9 +93,9 @@ def score(
             name=name,
             report=report,
         )
-    files = [write_report(found, out), *export(found, out)]
-    show_scores(found)
-    for note in found.notes:
+    files = [write_report(results, out), *export(results, out)]
+    show_scores(results)
+    for note in results.notes:
         stderr().print(f"[yellow]{escape(note)}[/yellow]")
     for file in files:
         stderr().print(f"{file}", markup=False)
@@ -98,23 +109,25 @@ def _points(
 ) -> list[RunPoint]:
     if manifest is not None:
         if variants or runs:
-            raise ParameterError("A manifest names variants and runs; leave those out.")
+            raise ParameterError(
+                "A manifest already lists variants and runs. Remove these arguments."
+            )
         return read_manifest(manifest)
     if not variants:
-        raise InputError("There is nothing to score: name files of variants, or --manifest.")
+        raise InputError("Files of variants are required. Add them, or --manifest FILE.")
     if not runs:
-        raise InputError("Utility needs what the variants found; name the runs with --runs.")
+        raise InputError("Utility needs the runs of the variants. Add --runs FILE.")
     return paired(points_in(_files(variants, "variants")), _files(runs, "runs"))
 
 
-def _files(given: tuple[Path, ...], what: str) -> list[Path]:
-    """Return files, and those of folders in the order of their names."""
-    found: list[Path] = []
-    for path in given:
+def _files(paths: tuple[Path, ...], what: str) -> list[Path]:
+    """Return the files, with those inside folders sorted by name."""
+    files: list[Path] = []
+    for path in paths:
         inside = (
-            sorted(one for one in path.iterdir() if one.is_file()) if path.is_dir() else [path]
+            sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
         )
         if not inside:
-            raise InputError(f"The folder {path} is empty; it should hold {what}.")
-        found += [one for one in inside if not one.name.startswith(".")]
-    return list(dict.fromkeys(found))
+            raise InputError(f"Folder {path} is empty. It must contain {what}.")
+        files += [file for file in inside if not file.name.startswith(".")]
+    return list(dict.fromkeys(files))

@@ -1,4 +1,4 @@
-"""What commands of text show: vectors made ready, and what a release was and costs."""
+"""Output shared by text commands: the state of the vectors, and the cost of a release."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,14 +22,14 @@ from veil.text.vectors.embeddings import Embeddings, scale_note
 
 
 def open_space(mechanism: TextMechanism, vectors: str) -> Embeddings | None:
-    """Open the word vectors and let the mechanism prepare itself; some need no vectors."""
+    """Prepare a mechanism and return the word vectors, or None if it needs none."""
     space = open_vectors(vectors) if "vectors" in mechanism.needs else None
     prepare(mechanism, space)
     return space
 
 
 def prepare(mechanism: TextMechanism, space: Embeddings | None) -> None:
-    """Let a mechanism prepare itself, with a sign of life: groups take half a minute once."""
+    """Prepare a mechanism with a progress bar: the first time, groups take half a minute."""
     with progress_bar() as report:
         report(f"preparing {mechanism.name}", 0, 0)
         if isinstance(mechanism, QueryMechanism):
@@ -39,9 +39,9 @@ def prepare(mechanism: TextMechanism, space: Embeddings | None) -> None:
 
 
 def open_vectors(name: str) -> Embeddings:
-    """Open vectors; a first fetch or conversion shows its progress.
+    """Return word vectors, with a progress bar for a first download or conversion.
 
-    Of vectors of the user's own it is said when a usual epsilon means something else with them.
+    Print a note if usual values of epsilon mean something else for the user's own vectors.
     """
     with progress_bar() as report:
         space = load_embeddings(name, report)
@@ -50,15 +50,15 @@ def open_vectors(name: str) -> Embeddings:
 
 
 def warn_scale(name: str, space: Embeddings) -> None:
-    """Say when a usual epsilon means something else with vectors of the user's own."""
+    """Print a note if usual values of epsilon mean something else for the user's own vectors."""
     if name not in VECTORS and (note := scale_note(space)):
         stderr().print(note)
 
 
 def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str:
-    """Say in words what the release costs."""
+    """Return the cost of a release as text."""
     if passed and not words:
-        return "Cost: unbounded, as nothing is protected."
+        return "Cost: unbounded, because nothing is protected."
     if guarantee.kind == "none":
         return f"Cost: unbounded. {guarantee.caveat}"
     if guarantee.kind == "leakage":
@@ -75,7 +75,7 @@ def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str
 
 
 def cost_of_each(guarantee: Guarantee, tally: Tally, size: int) -> str:
-    """Say what single texts cost: a sum over the texts of different people means nothing."""
+    """Return the cost per text: a sum over texts of different people has no meaning."""
     if guarantee.kind in ("none", "leakage") or tally.texts < 2 or not tally.each:
         return ""
     unit = size * guarantee.epsilon
@@ -86,9 +86,9 @@ def cost_of_each(guarantee: Guarantee, tally: Tally, size: int) -> str:
 def not_covered(
     mechanism: TextMechanism, select: Select | None, policies: Mapping[str, str] | None
 ) -> tuple[str, ...]:
-    """Say what the bound does not cover because of what was chosen, a sentence each.
+    """Return the limits of the guarantee that follow from the options, one sentence each.
 
-    What no bound on words ever covers stands in the documentation, and in `Guarantee.caveat`.
+    The general limits of a bound on words are in the documentation and in `Guarantee.caveat`.
     """
     if not isinstance(mechanism, WordMechanism) or mechanism.guarantee.kind == "none":
         return ()
@@ -100,7 +100,7 @@ def show_summary(
     tally: Tally,
     size: int,
     output: Path | None,
-    left: Sequence[str] = (),
+    other_columns: Sequence[str] = (),
     caveats: Sequence[str] = (),
     *,
     with_originals: bool,
@@ -115,48 +115,47 @@ def show_summary(
         f"{cost_of_each(mechanism.guarantee, tally, size)}[/dim]"
     )
     warnings = [*_of_texts(tally, size, terminal=notes.is_terminal), *caveats]
-    if left:
-        named = ", ".join(f"'{escape(name)}'" for name in left)
-        is_, _ = _pronouns(len(left))
-        warnings.append(
-            f"The column{'s' if len(left) > 1 else ''} {named} left as {is_}: not protected."
-        )
+    if other_columns:
+        names = ", ".join(f"'{escape(name)}'" for name in other_columns)
+        plural = "s" if len(other_columns) > 1 else ""
+        warnings.append(f"Column{plural} {names} released unprotected.")
     if tally.seeded:
-        warnings.append("Seeded: whoever has the seed can repeat these draws. NOT PRIVATE.")
+        warnings.append("Reproducible by anyone who has the seed: NOT PRIVATE.")
     if with_originals:
-        warnings.append("The output holds the original texts: do not pass it on.")
+        warnings.append("The output contains the original texts. Do not share it.")
     for warning in warnings:
         notes.print(f"[yellow]{warning}[/yellow]")
 
 
 def _of_texts(tally: Tally, size: int, *, terminal: bool) -> list[str]:
-    """Say what became of texts and words that is not as one might think."""
+    """Return warnings about texts and words that were not protected as expected."""
     warnings = []
-    if tally.clear and terminal:  # a secret: for the person alone, not for a log
+    if tally.clear and terminal:  # secret: show on a terminal only
         warnings.append(
             f"{count_of(tally.clear, 'variant')} of {tally.texts * size:,} came out equal to the"
-            " text: at this epsilon the mechanism changes little. Choose a smaller one for the"
-            " next release; to pick among variants would void the guarantee."
+            " text: with this epsilon, the mechanism changes little. Choose a smaller one for the"
+            " next release; selecting among variants would void the guarantee."
         )
     if tally.empty:
         warnings.append(f"{count_of(tally.empty, 'text')} without any variant that may be sent.")
     if tally.kept:
-        _, them = _pronouns(tally.kept)
         warnings.append(
-            f"{count_of(tally.kept, 'word')} not selected, or kept by policy, passed unchanged:"
-            f" no cost covers {them}."
+            f"{count_of(tally.kept, 'word')} released unchanged (not selected, or kept by policy):"
+            f" the cost does not cover {_pronoun(tally.kept)}."
         )
     if tally.redacted:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(tally.redacted.items()))
         warnings.append(
-            f"Replaced as personal data: {escape(kinds)}. What was not recognised is not among"
-            " them, and names are not with patterns."
+            f"Replaced as personal data: {escape(kinds)}. Unrecognised personal data remains, and"
+            " patterns do not find names."
         )
     if tally.bare:
-        are, them = _pronouns(tally.bare)
-        warnings.append(f"{count_of(tally.bare, 'text')} left as {are}: no cost covers {them}.")
+        warnings.append(
+            f"{count_of(tally.bare, 'text')} released unprotected: the cost does not cover"
+            f" {_pronoun(tally.bare)}."
+        )
     return warnings
 
 
-def _pronouns(number: int) -> tuple[str, str]:
-    return ("it is", "it") if number == 1 else ("they are", "them")
+def _pronoun(number: int) -> str:
+    return "it" if number == 1 else "them"

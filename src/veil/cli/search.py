@@ -1,4 +1,4 @@
-"""``veil search``: results for a query that no engine elsewhere ever sees."""
+"""``veil search``: results for a query that no remote engine sees."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from veil.text.policy import Unknown
 
 MAX_SIZE = 1_000  # variants of one search, as in veil.proxy.settings
-_OF_VARIANTS = (  # who gives one of these wants variants, also of documents of his own
+_OF_VARIANTS = (  # any of these requests variants, also for the user's own documents
     "mechanism size unknown policy select record seed log spread bound on_bound"
 ).split()
 
@@ -32,32 +32,33 @@ _OF_VARIANTS = (  # who gives one of these wants variants, also of documents of 
 @desk_options
 @click.option(
     "--mechanism",
-    help="what makes the variants: veil mechanisms  [default: cover, with the table of icd10cm for"
-    " the embedded catalogue, of wordnet for an engine elsewhere]",
+    help="Mechanism that makes the variants (see 'veil mechanisms').  [default: cover, with the"
+    " table icd10cm for the embedded catalogue and wordnet for a remote engine]",
 )
 @click.option(
     "--size",
     type=click.IntRange(1, MAX_SIZE),
-    help="variants to send; each adds to the cost  [default: those of a group of cover, else 20]",
+    help="Variants to send. Each adds to the cost.  [default: a whole group for cover, else 20]",
 )
 @click.option(
-    "--show", type=click.IntRange(1, 1000), default=10, show_default=True, help="results to print"
+    "--show", type=click.IntRange(1, 1000), default=10, show_default=True, help="Results to print."
 )
-@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--record",
     type=NEW,
-    help="also write what was sent and answered, for the replay engine (.jsonl)",
+    help="Also record the variants sent and the answers (.jsonl), for the replay engine.",
 )
 @click.option(
     "--no-ledger",
     is_flag=True,
-    help="for experiments: draw anew, and neither read the ledger nor write or count there",
+    help="Draw new variants without reading or writing the ledger, for experiments.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**63 - 1),
-    help="repeatable, so NOT private; implies --no-ledger",
+    help="Seed that makes the draws reproducible, for experiments: NOT PRIVATE. Implies"
+    " --no-ledger.",
 )
 def search(
     query: str,
@@ -75,21 +76,21 @@ def search(
 ) -> None:
     """Search by sending only variants of a query.
 
-    A QUERY of - is read from standard input.
+    If QUERY is -, it is read from standard input.
 
-    Documents of your own (--collection, or an engine with an index) are on this machine, as is
-    the engine: your query does not leave it, and is searched as it is, unless a --mechanism or
-    another flag about variants asks for a demonstration. The embedded catalogue, icd10cm, stands
-    in for an engine elsewhere, and is searched privately.
+    Your own documents (--collection, or an engine with an index) and their engine are on this
+    machine: your query does not leave it and is searched unprotected, unless --mechanism or
+    another option about variants requests a simulation. The embedded catalogue, icd10cm,
+    simulates a remote engine and is searched privately.
 
-    What is sent is in the ledger, as with the search page (veil serve), and spends of the same
-    budget; what was asked before, here or there, is sent again at no further cost. Local attackers
-    look at the variants before they are sent where --log or --bound asks for that.
+    The ledger records what is sent. Searches and the search page (veil serve) share the ledger
+    and its budget: a repeated query sends the same variants at no further cost. With --log or
+    --bound, local attacks check the variants before they are sent.
     """
     counted = not no_ledger and seed is None
     if not counted:
         _require_no_budget()
-    from veil.cli.results import run_search  # slow to load, and help needs none of it
+    from veil.cli.results import run_search  # slow to load; help does not need it
 
     choices = SearchChoices(
         mechanism, size, cast("Unknown", unknown), tuple(policies_of(policy).items()),
@@ -102,17 +103,16 @@ search.params += [VECTORS_OPTION, *SELECT_OPTIONS]
 
 
 def _wants_variants() -> bool:
-    """Tell whether the user gave a flag that is about variants."""
-    given = click.get_current_context().get_parameter_source
-    return any(given(name) is not ParameterSource.DEFAULT for name in _OF_VARIANTS)
+    """Return whether the user gave an option about variants."""
+    source_of = click.get_current_context().get_parameter_source
+    return any(source_of(name) is not ParameterSource.DEFAULT for name in _OF_VARIANTS)
 
 
 def _require_no_budget() -> None:
-    """Refuse a budget where nothing is counted."""
-    given = click.get_current_context().get_parameter_source
+    """Reject a budget if the ledger is not used."""
+    source_of = click.get_current_context().get_parameter_source
     for name in ("budget", "bits"):
-        if given(name) is ParameterSource.COMMANDLINE:
+        if source_of(name) is ParameterSource.COMMANDLINE:
             raise ParameterError(
-                f"Without the ledger nothing is counted; leave out --{name}, or --no-ledger and"
-                " --seed."
+                f"--{name} needs the ledger. Remove --{name}, or remove --no-ledger and --seed."
             )

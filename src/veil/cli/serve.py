@@ -28,53 +28,53 @@ from veil.search.locality import HERE, stand_in_notice
 if TYPE_CHECKING:
     from veil.dp.sql.database import Database
 
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and how to get there from here
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - and the address to open on this machine
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="address to listen at")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
     default=8765,
     show_default=True,
-    help="port to listen at; 0: any that is free",
+    help="Port to listen at; 0: any free port.",
 )
 @click.option(
     "--allow-host",
     multiple=True,
     metavar="NAME",
-    help="further name under which it answers, as NAME, NAME:PORT or https://NAME; needed to"
-    " listen beyond this machine",
+    help="Additional host name to accept, as NAME, NAME:PORT or https://NAME; repeatable. Required"
+    " to listen beyond this machine.",
 )
 @desk_options
 @click.option(
     "--audit",
     type=click.Path(path_type=Path),
-    help="folder of the audit that the slider moves along, or 'shipped' for Veil's own"
-    "  [default: the last one, else the one shipped with Veil]",
+    help="Folder of the audit with the settings of the slider, or 'shipped' for Veil's own."
+    "  [default: the last audit, else the one shipped with Veil]",
 )
 @click.option(
     "--rate",
     type=click.IntRange(1, 1_000_000),
     default=120,
     show_default=True,
-    help="searches and calls of the interface in a minute",
+    help="Limit of searches and API calls per minute.",
 )
-@click.option("--dp-db", metavar="URL", help="database for questions in SQL: duckdb:FILE, ...")
+@click.option("--dp-db", metavar="URL", help="Database for SQL queries: duckdb:FILE, ...")
 @click.option(
     "--dp-policy",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="TOML: what of --dp-db may be asked, and the budget",
+    help="TOML file with the allowed queries for --dp-db and the budget.",
 )
 @click.option(
     "--sensitive",
     "index",
     type=click.Path(path_type=Path),
     metavar="INDEX",
-    help="what 'veil sensitive index' wrote: searched on a page of its own",
+    help="Index that 'veil sensitive index' wrote, to search on a separate page.",
 )
-@click.option("--no-browser", is_flag=True, help="do not open the page")
+@click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
 def serve(
     host: str,
     port: int,
@@ -89,20 +89,19 @@ def serve(
 ) -> None:
     """Open the private search page on this machine.
 
-    Engines elsewhere see only variants of what is searched for.
+    Remote engines see only variants of your queries.
 
-    Documents of your own (--collection, or an engine with an index) are on this machine, as is
-    the engine: they are searched for the query as it is, and the private way is a demonstration.
+    Your own documents (--collection, or an engine with an index) and their engine are on this
+    machine: they are searched with the unprotected query, and private search is a simulation.
 
-    It runs until Ctrl-C, which lets the searches under way come to their end; a second one does
-    not.
+    Press Ctrl-C to stop after the running searches, and again to stop at once.
     """
     _require_extras(flags["engine"], flags["encoder"])
     from veil.proxy.opening import open_desk
     from veil.proxy.slider import (
         SHIPPED,
         load_plane,
-        with_cover,  # all this is long to load, and needs an extra
+        with_cover,  # slow to load, and needs an extra
     )
     from veil.web.app import make_app
     from veil.web.guard import LOOPBACK, host_names, origins
@@ -111,14 +110,14 @@ def serve(
 
     _check_host(host, allow_host)
     if (dp_db is None) != (dp_policy is None):
-        raise ParameterError("A database and its policy go together: --dp-db and --dp-policy.")
+        raise ParameterError("--dp-db and --dp-policy need each other. Add the missing one.")
     stored = None
     if index is not None:
         from veil.sensitive.index import open_stored
 
         stored = open_stored(index)
     names = (*_own_name(host), *allow_host, *LOOPBACK)
-    origins(host_names(names, port))  # so that a fault is told before anything is opened
+    origins(host_names(names, port))  # reports a bad name before anything is opened
     _warn_of_addresses(flags["engine"])
     token = own_token()
     remove_left()
@@ -133,7 +132,7 @@ def serve(
             desk = opened.enter_context(closing(open_desk(**flags, report=report)))
             plane = with_cover(plane, desk.standing, report)
             own = desk.standing == "own"
-            space = None if own else desk.space  # for a demonstration alone: when it is asked for
+            space = None if own else desk.space  # loaded when a simulation needs it
             if not own:
                 desk.prepare(desk.chosen() or plane.stops[plane.default].setting)
         hosts = host_names(names, sock.getsockname()[1])
@@ -167,32 +166,32 @@ _OF_ENCODERS = {"minilm": ("onnxruntime", "tokenizers"), "wordllama": ("tokenize
 
 
 def _require_extras(engine: str, encoder: str) -> None:
-    """Name all extras that the page lacks at once, before anything of it is loaded."""
-    asked, ranks = (spec.partition("(")[0].strip() for spec in (engine, encoder))
-    wanted = {
+    """Raise one error that names all missing extras, before anything is loaded."""
+    engine_name, ranks = (spec.partition("(")[0].strip() for spec in (engine, encoder))
+    required = {
         "web": _OF_WEB,
-        "search": (*_OF_ENGINES.get(asked, ()), *_OF_ENCODERS.get(ranks, ())),
+        "search": (*_OF_ENGINES.get(engine_name, ()), *_OF_ENCODERS.get(ranks, ())),
     }
     missing = {
         extra: [name for name in names if find_spec(name) is None]
-        for extra, names in wanted.items()
+        for extra, names in required.items()
     }
     extras = sorted(extra for extra, names in missing.items() if names)
     if extras:
-        names = ", ".join(sorted(name for each in missing.values() for name in each))
+        names = ", ".join(sorted(name for modules in missing.values() for name in modules))
         raise MissingExtraError(
             f"The search page needs {names}: pip install 'veil[{','.join(extras)}]'."
         )
 
 
 def open_page_database(url: str, policy: Path) -> "Database":
-    """Open the database of a page, and tell if its budget would be forgotten."""
+    """Return the database of the page, and print a warning if its budget is not durable."""
     from veil.dp.sql.database import FORGOTTEN, connect
 
-    made = connect(url, policy)
-    if not made.budget.durable:
+    database = connect(url, policy)
+    if not database.budget.durable:
         stderr().print(f"[yellow]{escape(FORGOTTEN)}[/yellow]")
-    return made
+    return database
 
 
 def _is_loopback(host: str) -> bool:
@@ -203,30 +202,30 @@ def _is_loopback(host: str) -> bool:
 
 
 def _check_host(host: str, allowed: tuple[str, ...]) -> None:
-    """Let nobody but this machine in by mistake."""
+    """Reject an address beyond this machine unless a host name is allowed explicitly."""
     if _is_loopback(host):
         return
     if not allowed:
         raise ParameterError(
-            "To listen beyond this machine, say under which name it is reached: --allow-host NAME."
+            "To listen beyond this machine, the host name must be allowed. Add --allow-host NAME."
         )
     stderr().print(
-        "[yellow]Everybody who reaches this address is asked for the token. Without TLS in front,"
-        " all on the way can read the queries and the token, which lets them in, too.[/yellow]"
+        "[yellow]Everyone who reaches this address needs the token. Without TLS, anyone on the"
+        " network path can read the queries and the token, and use it.[/yellow]"
     )
 
 
 def _warn_of_addresses(engine: str) -> None:
-    """Say when variants go into addresses, which servers on the way write to their logs."""
+    """Print a warning if variants are sent in URLs, which servers log."""
     if dict(ENGINES.parse(engine)).get("method") == "GET":
         stderr().print(
-            "[yellow]The engine is asked by GET: variants become part of addresses, which end up"
-            " in logs. Set method=POST if it can.[/yellow]"
+            "[yellow]The engine is queried with GET: variants become part of URLs, which end up"
+            " in logs. Set method=POST if the engine supports it.[/yellow]"
         )
 
 
 def _own_name(host: str) -> list[str]:
-    """Return how a browser on this machine writes the address, if it can reach it at all."""
+    """Return the host name for a browser on this machine, if it can reach the address."""
     if host in _EVERYWHERE:
         return [_EVERYWHERE[host]]
     if not _is_loopback(host):
@@ -235,16 +234,18 @@ def _own_name(host: str) -> list[str]:
 
 
 def _tell(address: str, desk: Desk, plane: MeasuredPlane, gate: Path | None) -> None:
-    """Say what is going on, a line each."""
+    """Print the address, the engine, the budgets, the slider, the ledger and the gate."""
     console = stderr()
     where = "variants leave this machine" if desk.network else "on this machine"
     own = desk.standing == "own"
     state = desk.budget()
     limited = f"{state.limit:,g} may be spent in 24 hours" if state.limit is not None else ""
-    # in one line however long, so that it can be clicked
-    told = f"[bold]Private search at {escape(address)}[/bold]  (Ctrl-C ends it)"
-    console.print(told, soft_wrap=True)
-    console.print("Who opens that address is let in: keep it. 'veil token' prints the token.")
+    # on one line of any length, so that it can be clicked
+    headline = f"[bold]Private search at {escape(address)}[/bold]  (Ctrl-C stops it)"
+    console.print(headline, soft_wrap=True)
+    console.print(
+        "Anyone with this address has access: keep it secret. 'veil token' prints the token."
+    )
     console.print(f"Engine: {escape(desk.engine)}, {where}.")
     if own:
         console.print(HERE, soft_wrap=True)
@@ -258,13 +259,13 @@ def _tell(address: str, desk: Desk, plane: MeasuredPlane, gate: Path | None) -> 
     if state.bits_limit is not None:
         leaks = f"{bits_of(state.bits_limit)} may be leaked in 24 hours"
     console.print(
-        f"Budget of cover: {leaks}; {bits_of(state.bits)} leaked in the last 24 hours.",
+        f"Budget for cover: {leaks}; {bits_of(state.bits)} leaked in the last 24 hours.",
         soft_wrap=True,
     )
-    alone = ", for demonstrations alone" if own else ""
+    purpose = ", for simulations only" if own else ""
     first = "" if plane.stops[0].measured else "cover, and "
     count = sum(stop.measured for stop in plane.stops)
-    stops = f"{first}{count} stops of the audit ({escape(plane.origin)}){alone}"
+    stops = f"{first}{count} settings of the audit ({escape(plane.origin)}){purpose}"
     console.print(f"Slider: {stops}.")
     if plane.note:
         console.print(f"[yellow]{escape(plane.note)}[/yellow]")
@@ -277,9 +278,10 @@ def _note(message: str) -> None:
 
 
 def _open(file: Path) -> None:
-    """Show the page, unless the only browser would take over the terminal.
+    """Open the page, unless the only browser would take over the terminal.
 
-    A file leads to the address: others see what a program is started with, and so the token.
+    The browser opens a file that redirects to the address: other users can see the arguments of
+    a program, which would include the token.
     """
     graphical = os.name == "nt" or sys.platform == "darwin"
     if graphical or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):

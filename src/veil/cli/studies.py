@@ -1,4 +1,4 @@
-"""Run a study of any domain, show its scores, and choose from it."""
+"""Run a study of any domain, show its scores, and choose a configuration."""
 
 import json
 import math
@@ -16,30 +16,31 @@ from veil.core.parallel import cores
 from veil.studies.choose import Candidate, Choice, UncertifiedError
 from veil.studies.choose import choose as choose_best
 from veil.studies.domains import vocabulary
-from veil.studies.export import export, named, read_csv
+from veil.studies.export import export, read_csv, to_record
 from veil.studies.results import Results, Score
 from veil.studies.study import Study
 from veil.studies.sweep import sweep
 
 
-def show_scores(found: Results) -> None:
-    """Print the QuIPU scores: a table per attacker, one row per mechanism."""
+def show_scores(results: Results) -> None:
+    """Print the QuIPU scores: a table per attack, a row per mechanism."""
     console = stdout()
-    for warning in found.warnings:
+    for warning in results.warnings:
         stderr().print(f"[yellow]Warning. {escape(warning)}[/yellow]")
-    if not found.scores:
+    if not results.scores:
         console.print(
-            f"QuIPU on {escape(found.name)}: no score; risk and utility were not both measured."
+            f"QuIPU on {escape(results.name)}: no score, because risk and utility were not"
+            " both measured."
         )
-        _show_utilities(found)
+        _show_utilities(results)
         return
     same = "~" if console.options.ascii_only else "≈"
     console.print(
-        f"QuIPU on {escape(found.name)}: 1 is useful and private, 0 no better than the diagonal,"
-        f" below it worse. * is the best of its column, {same} cannot be told from it."
+        f"QuIPU on {escape(results.name)}: 1 is useful and private, 0 no better than the diagonal,"
+        f" negative worse. * is the best of its column, {same} cannot be distinguished from it."
     )
     groups: dict[tuple[str, str, str], list[Score]] = {}
-    for score in found.scores:
+    for score in results.scores:
         place = (score.attacker, score.task, score.data)
         groups.setdefault(place, []).append(score)
     for (attacker, *where), scores in groups.items():
@@ -48,10 +49,10 @@ def show_scores(found: Results) -> None:
         console.print(_table(scores, same))
 
 
-def _show_utilities(found: Results) -> None:
-    """Print the measures of utility: without attackers there are no scores."""
+def _show_utilities(results: Results) -> None:
+    """Print the measures of utility, for a study without attacks and so without scores."""
     console = stdout()
-    rows = [row for row in found.rows if row.kind == "utility"]
+    rows = [row for row in results.rows if row.kind == "utility"]
     for data, task in dict.fromkeys((row.data, row.task) for row in rows):
         inside = [row for row in rows if (row.data, row.task) == (data, task)]
         title = ", ".join(filter(None, (f"Utility on {data}", task)))
@@ -61,8 +62,10 @@ def _show_utilities(found: Results) -> None:
         for spec, size in dict.fromkeys((row.spec, row.size) for row in inside):
             figures = {row.measure: f"{row.score:.3f} [{row.low:.3f}, {row.high:.3f}]"
                        for row in inside if (row.spec, row.size) == (spec, size)}  # fmt: skip
-            name = spec if size == 1 else f"{spec}, {vocabulary(found.domain).sizes(size)}"
-            table.add_row(escape(name), *(escape(figures.get(one, "")) for one in measures))
+            name = spec if size == 1 else f"{spec}, {vocabulary(results.domain).sizes(size)}"
+            table.add_row(
+                escape(name), *(escape(figures.get(measure, "")) for measure in measures)
+            )
         console.print(table)
 
 
@@ -87,7 +90,7 @@ def _cell(score: Score, same: str) -> str:
 
 
 WORKERS = click.IntRange(0, 256)
-WORKERS_HELP = "processes to share the work; 0: none  [default: one per processor]"
+WORKERS_HELP = "Number of worker processes; 0: none.  [default: one per processor]"
 
 
 def run_study(
@@ -98,16 +101,16 @@ def run_study(
     dask: str | None = None,
     page: Path | None = None,
 ) -> list[Path]:
-    """Sweep a study with its store in the folder `out`, and return the files of its results.
+    """Run a study with its store in the folder `out`, and return the files of its results.
 
-    The report is there as well, unless `page` names another file.
+    The report is in the same folder, unless `page` is another file.
     """
-    from veil.studies.pool import dask_executor  # drawing is not needed for `veil choose`
+    from veil.studies.pool import dask_executor  # slow to load, and 'veil choose' draws nothing
     from veil.studies.report.report import FILE, write_report
 
     try:
         with progress_bar() as report, dask_executor(dask) if dask else nullcontext() as executor:
-            found = sweep(
+            results = sweep(
                 study,
                 out,
                 executor=executor,
@@ -116,13 +119,14 @@ def run_study(
             )
     except KeyboardInterrupt:
         click.echo(
-            f"veil: stopped; what is done is kept in {out}: start again to go on.", err=True
+            f"veil: stopped; finished results are kept in {out}. Run it again to continue.",
+            err=True,
         )
         raise click.exceptions.Exit(130) from None
     target = page or out / FILE
-    files = [write_report(found, target.parent, target.name), *export(found, out)]
-    show_scores(found)
-    for note in found.notes:
+    files = [write_report(results, target.parent, target.name), *export(results, out)]
+    show_scores(results)
+    for note in results.notes:
         stderr().print(f"[yellow]{escape(note)}[/yellow]")
     for file in files:
         stderr().print(f"{file}", markup=False)
@@ -134,27 +138,33 @@ UNCERTIFIED = 3  # exit code
 
 @click.command()
 @click.option(
-    "--max-risk", type=click.FloatRange(0, 1), required=True, help="highest risk to accept"
+    "--max-risk", type=click.FloatRange(0, 1), required=True, help="Highest risk to accept."
 )
 @click.option(
     "--attacker",
     metavar="MEASURE",
     default="active",
     show_default=True,
-    help="how success is counted: lazy (right at once), active (within ten guesses), motivated"
-    " (1 / rank), persistent (rank-biased), or what a domain has besides",
+    help="Measure of success: lazy (the first guess is right), active (within ten guesses),"
+    " motivated (1 / rank), persistent (rank-biased), or another measure of the domain.",
 )
 @click.option(
     "--results",
     type=click.Path(path_type=Path),
     default=Path("veil-report"),
     show_default=True,
-    help="folder of an audit",
+    help="Folder of a report.",
 )
-@click.option("--mean", is_flag=True, help="go by the measured risk, and do without certainty")
-@click.option("--collection", "--data", "data", help="which data, if the audit has several")
-@click.option("--engine", "--task", "task", help="which engine or task, if the audit has several")
-@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@click.option(
+    "--mean", is_flag=True, help="Choose by the measured risk, without a confidence bound."
+)
+@click.option(
+    "--collection", "--data", "data", help="Data to consider, if the report has several."
+)
+@click.option(
+    "--engine", "--task", "task", help="Engine or task to consider, if the report has several."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def choose(
     max_risk: float,
     attacker: str,
@@ -166,12 +176,12 @@ def choose(
 ) -> None:
     """Choose the most useful mechanism under a bound on the risk.
 
-    The risk is that of the strongest attack tried in the audit, of whatever kind of data; data of
-    your own may behave otherwise. A configuration is certified when its risk keeps the bound with
-    97.5 % confidence, for each configuration by itself.
+    The risk is that of the strongest attack in the report. Your own data may behave differently.
+    A configuration is certified if its risk is within the bound with 97.5 % confidence. The
+    confidence holds for each configuration separately.
 
-    Exit code 0: it is certified, or --mean was given. 3: nothing is certified, and the best by the
-    measured risk is printed, marked as such. 2: nothing fits, or the input cannot be used.
+    Exit code 0: the choice is certified, or --mean was given. 3: nothing is certified; the best by
+    measured risk is printed and marked. 2: no configuration fits, or the input is invalid.
     """
     code = 0
     try:
@@ -193,13 +203,16 @@ def choose(
 
 
 def _document(choice: Choice) -> dict[str, object]:
-    """Return a choice with the names that its domain uses."""
+    """Return a choice as JSON values, with the names that its domain uses."""
     several = {
-        name: [_candidate(one) for one in getattr(choice, name)]
+        name: [_candidate(candidate) for candidate in getattr(choice, name)]
         for name in ("ties", "overlapping")
     }
     return asdict(choice) | {"best": _candidate(choice.best)} | several
 
 
-def _candidate(one: Candidate) -> dict[str, object]:
-    return asdict(one) | {"utility": named(one.utility), "risk": named(one.risk)}
+def _candidate(candidate: Candidate) -> dict[str, object]:
+    return asdict(candidate) | {
+        "utility": to_record(candidate.utility),
+        "risk": to_record(candidate.risk),
+    }

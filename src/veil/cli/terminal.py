@@ -1,4 +1,4 @@
-"""What goes to the terminal: notes and progress to stderr, results to stdout."""
+"""Terminal output: notes and progress to stderr, results to stdout."""
 
 import io
 import os
@@ -21,7 +21,7 @@ EVERY = 10.0  # seconds between two lines
 
 
 class NewPath(click.Path):
-    """A file or folder to write, in a folder that is there; refused before any work is done."""
+    """Path to write, whose parent folder must exist; checked before any work is done."""
 
     def convert(
         self,
@@ -29,7 +29,7 @@ class NewPath(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> Any:  # noqa: ANN401 - as click has it
-        """Return the path, or refuse one in a folder that is not there."""
+        """Return the path, or raise an error if its parent folder does not exist."""
         from veil.data.files import require_parent
 
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
@@ -43,7 +43,7 @@ NEW_FILE: "click.ParamType[Any]" = NewPath(path_type=Path, dir_okay=False)
 
 @contextmanager
 def plain_progress(write: Callable[[str], None], every: float = EVERY) -> "Iterator[Report]":
-    """Write a line now and then while work is under way, also if it reports nothing new."""
+    """Write a line every few seconds during the work, even if it reports nothing new."""
     state = ("working", 0, 0)
     done = threading.Event()
     start = time.monotonic()
@@ -54,7 +54,7 @@ def plain_progress(write: Callable[[str], None], every: float = EVERY) -> "Itera
 
     def tell() -> None:
         while not done.wait(every):
-            with suppress(OSError, ValueError):  # nobody listens any more
+            with suppress(OSError, ValueError):  # the stream is closed
                 write(line(*state, time.monotonic() - start))
 
     teller = threading.Thread(target=tell, name="veil-progress", daemon=True)
@@ -67,27 +67,26 @@ def plain_progress(write: Callable[[str], None], every: float = EVERY) -> "Itera
 
 
 def line(message: str, now: int, total: int, seconds: float) -> str:
-    """Return what is going on in one line."""
+    """Return a progress report as one line."""
     share = f", {min(100, 100 * now // total)} %" if total > 0 else ""
     return f"veil: {message}{share} ({seconds:.0f} s)"
 
 
-_WIDE = 500  # where there is no terminal and no COLUMNS: nothing is cut or wrapped
+_WIDE = 500  # columns without a terminal and COLUMNS: nothing is cut or wrapped
 
 
 def _console(*, err: bool = False, soft_wrap: bool = False) -> "Console":
     """Return a console for stdout or stderr.
 
-    What is no terminal gets neither colours nor anything else that is meant for one, whatever the
-    environment says (FORCE_COLOR): escape codes do not belong in a file, nor does what is shown to
-    the person at a terminal alone.
+    Only a real terminal counts as one, regardless of the environment (FORCE_COLOR): a file must
+    contain neither escape codes nor secrets that are shown only on a terminal.
     """
     from rich.console import Console
 
-    found = Console(stderr=err, highlight=False, emoji=False, soft_wrap=soft_wrap)
-    _let_all_pass(found.file)
-    if found.file.isatty():
-        return found
+    console = Console(stderr=err, highlight=False, emoji=False, soft_wrap=soft_wrap)
+    _let_all_pass(console.file)
+    if console.file.isatty():
+        return console
     return Console(
         stderr=err,
         highlight=False,
@@ -102,7 +101,7 @@ def _console(*, err: bool = False, soft_wrap: bool = False) -> "Console":
 
 
 def _let_all_pass(file: IO[str]) -> None:
-    """Show a question mark for what the encoding lacks: one title must not lose all results."""
+    """Print a question mark for characters that the encoding lacks, instead of failing."""
     if isinstance(file, io.TextIOWrapper) and file.errors in ("strict", "surrogateescape"):
         file.reconfigure(errors="replace")
 
@@ -113,7 +112,7 @@ def stdout() -> "Console":
 
 
 def fits(console: "Console", table: "Table") -> bool:
-    """Tell whether a table has room as it is, with nothing cut or broken into pieces."""
+    """Return whether a table fits the console without cutting or wrapping a cell."""
     from rich.measure import Measurement
 
     wide = console.options.update(width=10_000)
@@ -127,9 +126,9 @@ def stderr() -> "Console":
 
 @contextmanager
 def progress_bar() -> "Iterator[Report]":
-    """Show on stderr what is going on; it is told what, how much is done and of how much.
+    """Show progress on stderr: a bar on a terminal, else a plain line every ten seconds.
 
-    A terminal gets a bar; a log file gets a plain line every ten seconds.
+    The yielded callback takes a message, the amount done, and the total.
     """
     screen = stderr()
     if not screen.is_terminal:

@@ -1,20 +1,20 @@
-"""``veil token``: what lets a browser or a program in to the search page."""
+"""``veil token``: the access token of the search page."""
 
 import click
 
 
 @click.command()
-@click.option("--header", is_flag=True, help="as a header of HTTP, for programs")
-@click.option("--new", is_flag=True, help="make another one; takes effect when a server starts")
+@click.option("--header", is_flag=True, help="Print it as an HTTP header, for programs.")
+@click.option("--new", is_flag=True, help="Create a new token, for servers started from now on.")
 def token(header: bool, new: bool) -> None:
     """Print the access token of the search page.
 
-    It lets a browser or a program in.
+    Browsers and programs need it for access.
 
-    Who has it can search, spend the budget and read the ledger. On a machine that others use, keep
-    it out of the arguments of programs: veil token --header | curl -H @- ADDRESS
+    Anyone who has the token can search, spend the budget and read the ledger. On a shared machine,
+    keep it out of command-line arguments: veil token --header | curl -H @- ADDRESS
     """
-    from veil.web.token import new_token, own_token  # the proxy is long to load
+    from veil.web.token import new_token, own_token  # slow to load
 
-    found = new_token() if new else own_token()
-    click.echo(f"Authorization: Bearer {found}" if header else found)
+    value = new_token() if new else own_token()
+    click.echo(f"Authorization: Bearer {value}" if header else value)

@@ -62,12 +62,12 @@ _NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
 
 
 class VerbCommand(click.Command):
-    """The command of a verb.
+    """Command of a verb.
 
     Parameters
     ----------
     registries
-        Registries of the specs that parameters take, by the name of the parameter.
+        Registry of the specs of each parameter, by its name.
     """
 
     def __init__(self, name: str, verb: Verb, registries: Registries) -> None:
@@ -149,7 +149,7 @@ class VerbCommand(click.Command):
         )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Accept the former form, and negative numbers as arguments."""
+        """Parse the arguments, also in their former form and with negative numbers."""
         path = ctx.command_path.partition(" ")[2]
         args = rewrite(path, self, self._registries.get("mechanism"), args)
         counts = {opt: 0 if getattr(param, "is_flag", False) else param.nargs
@@ -171,9 +171,9 @@ class VerbCommand(click.Command):
             spec = values.get(name)
             values[name] = self._registries[name].parse(spec) if isinstance(spec, str) else spec
         for name, (group, default) in self._groups.items():
-            chosen = {entry.name: values.pop(entry.name) for entry in fields(group)}
-            empty = all(value in (None, (), False) for value in chosen.values())
-            values[name] = default if empty and default is None else group(**chosen)
+            members = {entry.name: values.pop(entry.name) for entry in fields(group)}
+            empty = all(value in (None, (), False) for value in members.values())
+            values[name] = default if empty and default is None else group(**members)
         paths = {name: value for name, value in values.items() if isinstance(value, Path)}
         keep_apart(paths, writes=self.name == "protect")
         with progress_bar() if self._reports else nullcontext() as report:
@@ -182,24 +182,24 @@ class VerbCommand(click.Command):
 
 
 class SpecType(click.ParamType[str]):
-    """A spec of a component; completion offers names, then parameters."""
+    """Type of a component spec; completion offers names, then parameters."""
 
     name = "spec"
 
-    def __init__(self, registry: Any) -> None:  # noqa: ANN401 - a registry, or what looks like one
+    def __init__(self, registry: Any) -> None:  # noqa: ANN401 - a registry
         self.registry = registry
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
-        """Return names, or the parameters of the component whose bracket is open."""
+        """Return names, or inside brackets the parameters of the component."""
         from click.shell_completion import CompletionItem  # only a shell that completes needs it
 
         del ctx, param
         name, bracket, inside = incomplete.partition("(")
         if not bracket:
-            known = self.registry.names()
-            return [CompletionItem(word) for word in known if word.startswith(incomplete)]
+            names = self.registry.names()
+            return [CompletionItem(word) for word in names if word.startswith(incomplete)]
         try:
             keys = list(self.registry.get(name.strip()).model_fields)
         except VeilError:
@@ -216,7 +216,7 @@ class SpecType(click.ParamType[str]):
 
 
 def sentence(text: str) -> str:
-    """Return a text with a capital letter and a full stop.
+    """Return the text with a capital letter and a full stop.
 
     >>> sentence("file of the records")
     'File of the records.'
@@ -225,7 +225,7 @@ def sentence(text: str) -> str:
 
 
 def split_names(values: Sequence[str]) -> tuple[str, ...]:
-    """Return the names in values with commas.
+    """Return the names in comma-separated values.
 
     >>> split_names(("sex,age", "race"))
     ('sex', 'age', 'race')
@@ -235,19 +235,19 @@ def split_names(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def keep_apart(paths: Mapping[str, Path], *, writes: bool) -> None:
-    """Raise if the output would replace an input.
+    """Raise an error if the output would overwrite an input.
 
-    The output is `out`; a verb without one that writes may write any of its paths.
+    The output is `out`. A verb that writes but has no `out` may write to any of its paths.
     """
     places = {name: path.resolve() for name, path in paths.items()}
     out = places.pop("out", None)
     doubled = out is None and writes and len(set(places.values())) < len(places)
     if doubled or out in places.values():
-        raise InputError("The output would replace the input. Name another file.")
+        raise InputError("The output would overwrite the input. Choose another file.")
 
 
 def _annotations(hint: object) -> list[object]:
-    """Return the metadata of a type, also of the members of a union."""
+    """Return the metadata of a type, including that of union members."""
     if get_origin(hint) is Annotated:
         inner, *notes = get_args(hint)
         return [*notes, *_annotations(inner)]
@@ -275,7 +275,7 @@ def _dataclass_of(hint: object) -> type | None:
 
 
 def _shape(hint: object) -> tuple[Any, bool, int]:
-    """Return the type of one value, whether it may be repeated, and how many words it takes."""
+    """Return the type of one value, whether it is repeatable, and its number of arguments."""
     bare = _bare(hint)
     if get_origin(bare) is not tuple:
         return bare, False, 1
@@ -302,9 +302,9 @@ def _type(kind: Any, notes: Sequence[object]) -> Any:  # noqa: ANN401 - click's 
         low, above = _bound(notes, "ge", "gt")
         high, below = _bound(notes, "le", "lt")
         ranged = click.IntRange if kind is int else click.FloatRange
-        plain = click.INT if kind is int else click.FLOAT
+        unbounded = click.INT if kind is int else click.FLOAT
         bounded = low is not None or high is not None
-        return ranged(low, high, min_open=above, max_open=below) if bounded else plain
+        return ranged(low, high, min_open=above, max_open=below) if bounded else unbounded
     return click.STRING
 
 
@@ -317,7 +317,7 @@ def _path_type(place: PathKind) -> Any:  # noqa: ANN401 - click's types
 
 
 def _bound(notes: Sequence[object], closed: str, opened: str) -> tuple[Any, bool]:
-    """Return a limit of a field, and whether the limit itself is excluded; None for no limit."""
+    """Return a limit of a field (or None), and whether the limit itself is excluded."""
     rules = [rule for note in notes if isinstance(note, FieldInfo) for rule in note.metadata]
     for key in (closed, opened):
         for rule in rules:
@@ -327,7 +327,7 @@ def _bound(notes: Sequence[object], closed: str, opened: str) -> tuple[Any, bool
 
 
 def show(result: object, *, as_json: bool = False) -> None:
-    """Print what a verb returned, and end the command with its exit code."""
+    """Print the result of a verb, and exit with its code."""
     if isinstance(result, Reply):
         _show_reply(result, as_json=as_json)
     elif isinstance(result, Outcome):
@@ -338,7 +338,7 @@ def show(result: object, *, as_json: bool = False) -> None:
         _show_figures(result)
     elif isinstance(result, str):
         click.echo(result)
-    elif result is not None:  # it may hold an original
+    elif result is not None:  # it may contain an original
         raise ParameterError(
             "A verb must return a Reply, a release, an outcome, figures by name, a text or None."
             f" Got {type(result).__name__} instead."
@@ -362,7 +362,7 @@ def _show_reply(reply: Reply, *, as_json: bool) -> None:
 
 
 def _show_sheet(sheet: Sheet) -> None:
-    """Print a table; on a narrow screen several tables, some columns, or a line for each cell."""
+    """Print a table; on a narrow screen as several tables, some columns, or a line per cell."""
     console = stdout()
     if sheet.title:
         console.print(f"[italic]{escape(sheet.title)}[/italic]")
@@ -386,7 +386,7 @@ def _show_sheet(sheet: Sheet) -> None:
 
 
 def _show_parts(heads: Sequence[str], rows: Sequence[Sequence[str]], labels: int) -> None:
-    """Print a wide table as several, each with the labels and as many columns as fit."""
+    """Print a wide table as several tables, each with the labels and as many columns as fit."""
     console = stdout()
     rest = range(labels, len(heads))
     while rest:
@@ -402,7 +402,7 @@ def _show_parts(heads: Sequence[str], rows: Sequence[Sequence[str]], labels: int
 
 
 def _narrow_table(sheet: Sheet, rows: Sequence[Sequence[str]]) -> Table:
-    """Return a table of some columns whose long texts are broken, and figures are not."""
+    """Return a table of the `narrow` columns, which wraps long texts but no figures."""
     table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
     places = [sheet.columns.index(name) for name in sheet.narrow]
     for place in places:
@@ -421,7 +421,7 @@ def _show_release(release: Release) -> None:
     if cost.caveat:
         notes.print(f"[yellow]{escape(cost.caveat)}[/yellow]")
     if release.seeded:
-        notes.print("[yellow]Seeded: the draws can be repeated. NOT PRIVATE.[/yellow]")
+        notes.print("[yellow]Reproducible because of a seed: NOT PRIVATE.[/yellow]")
 
 
 def _show_outcome(outcome: Outcome) -> None:
@@ -448,12 +448,12 @@ def _show_outcome(outcome: Outcome) -> None:
 def _show_figures(figures: Mapping[str, Any]) -> None:
     table = Table("measure", "mean", "95 % interval", "n")
     for name, values in figures.items():
-        known = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        known = known[np.isfinite(known)]
-        if not len(known):
+        numbers = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        numbers = numbers[np.isfinite(numbers)]
+        if not len(numbers):
             table.add_row(escape(name), "-", "", "0")
             continue
-        mean = bootstrap(known)
+        mean = bootstrap(numbers)
         table.add_row(escape(name), f"{float(mean):.4g}", _interval(mean), f"{mean.n:,}")
     stdout().print(table)
 

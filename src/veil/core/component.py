@@ -111,17 +111,17 @@ def no_parameter(cls: type[Component], name: str) -> str:
     """Return the message for a parameter name that a class does not have."""
     matches = difflib.get_close_matches(name.lower(), cls.model_fields, n=1)
     hint = f" Did you mean '{matches[0]}'?" if matches else ""
-    known = ", ".join(cls.model_fields)
-    return f"{cls.name} has no parameter '{name}'; its parameters are: {known}.{hint}"
+    names = ", ".join(cls.model_fields)
+    return f"{cls.name} has no parameter '{name}'; its parameters are: {names}.{hint}"
 
 
 def _sentence(cls: type[Component], details: list[ErrorDetails]) -> str:
-    """Render the most telling pydantic error in one sentence: a misspelt name comes first."""
-    detail = min(details, key=lambda each: each["type"] != "extra_forbidden")
+    """Return the message for the most helpful pydantic error: a misspelt name comes first."""
+    detail = min(details, key=lambda error: error["type"] != "extra_forbidden")
     field = ".".join(str(part) for part in detail["loc"])
-    known = ", ".join(cls.model_fields)
+    names = ", ".join(cls.model_fields)
     if detail["type"] == "missing":
-        return f"The '{field}' parameter of {cls.name} is required; its parameters are: {known}."
+        return f"The '{field}' parameter of {cls.name} is required; its parameters are: {names}."
     if detail["type"] == "extra_forbidden":
         return no_parameter(cls, field)
     info = cls.model_fields.get(field)

@@ -1,4 +1,4 @@
-"""Every error a user can cause; each message is one sentence that says what to do.
+"""All errors that a user can cause; each message ends with a suggested fix.
 
 ::
 
@@ -10,21 +10,21 @@
     │   ├── GateError       a rule of the user's own refuses to send a query
     │   ├── RiskError       a local attacker guesses a query from its variants
     │   └── UncertifiedError  no configuration is certified to keep a bound (veil.studies.choose)
-    ├── LawError            an exact law was asked of a mechanism that has none
-    ├── EngineError         an engine did not answer, or not in a way that can be used
+    ├── LawError            the mechanism has no closed-form output distribution
+    ├── EngineError         an engine gave no answer, or an unusable one
     │   └── NoAnswer        one query had no answer (veil.search.engines.network.remote)
-    ├── StepError           a step of a study failed, by no fault that it names
+    ├── StepError           a step of a study failed with an unexpected error
     ├── TrustError          a string that was not released was about to leave
-    ├── AssetError          something to be fetched could not be had
-    ├── RefusedError        a query to a database is not answered (veil.dp)
+    ├── AssetError          a download failed
+    ├── RefusedError        a query to a database was refused (veil.dp)
     ├── ProtocolError       a party does not follow a protocol (veil.ratings.federated)
     │   └── VoidError       a round had too few survivors, and nothing of it was opened
-    ├── BudgetError         a release would cost more than is left of the budget
+    ├── BudgetError         a release would cost more than the remaining budget
     ├── LedgerError         the ledger of releases cannot be used
-    │   └── StaleError      somebody else released the same query meanwhile (veil.proxy.ledger)
+    │   └── StaleError      another process released the same query meanwhile (veil.proxy.ledger)
     └── MissingExtraError   an optional dependency is not installed
 
-No message ever quotes a text that was to be protected: messages end up in logs.
+No message quotes a text to be protected, because messages end up in logs.
 """
 
 import json
@@ -37,7 +37,7 @@ from typing import TypeVar
 
 
 def error_location(error: BaseException) -> str:
-    """Say where an unexpected error arose; its own message could quote a text."""
+    """Return the location of an unexpected error without its message, which may quote a text."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"internal error ({type(error).__name__}{where})"
@@ -51,15 +51,15 @@ Error = TypeVar("Error", bound=VeilError)
 
 
 def with_message(error: Error, message: str) -> Error:
-    """Return the same error with another message, however its class is made.
+    """Return a copy of the error with another message, without calling its constructor.
 
     >>> str(with_message(UnprotectedError(3), "Query 3 cannot be sent."))
     'Query 3 cannot be sent.'
     """
-    made = type(error).__new__(type(error))
-    vars(made).update(vars(error))
-    made.args = (message,)
-    return made
+    copy = type(error).__new__(type(error))
+    vars(copy).update(vars(error))
+    copy.args = (message,)
+    return copy
 
 
 class ParameterError(VeilError, ValueError):
@@ -75,16 +75,16 @@ class InputError(VeilError, ValueError):
 
 
 class UnprotectedError(InputError):
-    """Nothing of a text would be protected; `number` tells which text, from 1.
+    """Nothing in a text would be protected; `number` is its position, from 1.
 
-    `where` is how the message calls it, if not by its number.
+    `where` replaces the number in the message.
     """
 
     def __init__(self, number: int, where: str = "") -> None:
         called = where or f"Text {number:,}"
         super().__init__(
-            f"{called} has no word that would be protected, so that it would be released as"
-            " it is. Select other words, leave it out, or ask for that: in_clear=True, --in-clear."
+            f"{called} has no word that would be protected, so it would be released unprotected."
+            " Select other words, remove it, or allow that: in_clear=True, --in-clear."
         )
         self.number, self.where = number, where
 
@@ -97,9 +97,9 @@ class LawError(VeilError):
 
 
 class EngineError(VeilError):
-    """An engine did not answer, or not in a way that can be used.
+    """An engine gave no answer, or an unusable one.
 
-    `sent` is how many queries left this machine all the same; None if that is not known.
+    `sent` is the number of queries that left this machine anyway; None if unknown.
     """
 
     def __init__(self, *words: object, sent: int | None = None) -> None:
@@ -108,7 +108,7 @@ class EngineError(VeilError):
 
 
 class StepError(VeilError):
-    """A step of a study failed; what is done is kept."""
+    """A step of a study failed; finished results are kept."""
 
 
 class TrustError(VeilError, TypeError):
@@ -116,23 +116,23 @@ class TrustError(VeilError, TypeError):
 
 
 class AssetError(VeilError):
-    """Something that must be fetched once could not be had."""
+    """A required download failed."""
 
 
 _EXTRA = re.compile(r"pip install 'veil\[([a-z,]+)\]'")
 
 
 def fit_install_hint(message: str) -> str:
-    """Write ``pip install 'veil[...]'`` as this Veil was installed: `install_hint`."""
+    """Replace ``pip install 'veil[...]'`` by the command for this installation."""
     return _EXTRA.sub(lambda found: install_hint(found[1]), message)
 
 
 @cache
 def install_hint(extras: str) -> str:
-    """Return the command that adds extras to this Veil.
+    """Return the command that adds extras to this installation of Veil.
 
-    It names the folder, file or repository that Veil was installed from, as pip noted it; without
-    such a note, or when that is gone, the name on the package index.
+    It names the folder, file or repository that Veil was installed from, according to pip. If
+    that is unknown or missing, it names the package on the index.
     """
     from importlib.metadata import PackageNotFoundError, distribution  # slow, and seldom needed
 
@@ -141,8 +141,8 @@ def install_hint(extras: str) -> str:
         url = str(note.get("url", ""))
         if "vcs_info" in note:
             ref = note["vcs_info"].get("requested_revision") or note["vcs_info"]["commit_id"]
-            wanted = f"veil[{extras}] @ {note['vcs_info']['vcs']}+{url}@{ref}"
-            return f"pip install {shlex.quote(wanted)}"
+            requirement = f"veil[{extras}] @ {note['vcs_info']['vcs']}+{url}@{ref}"
+            return f"pip install {shlex.quote(requirement)}"
         place = _local_path(url)
         if place is None and "archive_info" in note:
             return f"pip install {shlex.quote(f'veil[{extras}] @ {url}')}"
@@ -174,15 +174,15 @@ class MissingExtraError(VeilError, ImportError):
 
 
 class BudgetError(VeilError):
-    """What a release would cost is more than what is left of the budget."""
+    """A release would cost more than the remaining budget."""
 
 
 class RefusedError(VeilError):
-    """A query is not answered: it is not one that may be, or its answer would tell too much."""
+    """A query was refused: it is not allowed, or its answer would reveal too much."""
 
 
 class GateError(InputError):
-    """A rule of the user's own refuses to send the query in any form."""
+    """One of the user's rules refuses to send the query in any form."""
 
 
 class RiskError(InputError):

@@ -85,7 +85,7 @@ def bootstrap(values: ArrayLike, groups: ArrayLike | None = None) -> Estimate:
 
 
 def exactly(value: float, n: int) -> Estimate:
-    """Return one figure of n cases together, which no case has by itself: without an interval."""
+    """Return a single figure for n cases together as an estimate without an interval."""
     return Estimate(value, value, value, n)
 
 
@@ -114,11 +114,11 @@ def _cached_resamples(n: int) -> Ids:
 
 
 def above_chance(values: ArrayLike, chance: float) -> Floats:
-    """Return how far successes lie above those of a blind guess; negative where they lie below.
+    """Return the gain of successes over a blind guess; negative if the guess is better.
 
     Their mean is (success - chance)/(1 - chance) before it is cut at 0, and so is each bootstrap
-    mean: an interval of it is that of the success, shifted and stretched. Of a guess that is
-    always right nothing can be gained.
+    mean: its interval is that of the success, shifted and scaled. If a blind guess is always
+    right, the gain is 0.
 
     >>> above_chance([1.0, 0.0, 0.5], 0.5).tolist()
     [1.0, -1.0, 0.0]
@@ -129,10 +129,10 @@ def above_chance(values: ArrayLike, chance: float) -> Floats:
 
 
 def stand_in(mean: Estimate, n: int, rng: Generator) -> Floats:
-    """Return n values that have a mean and its error, for cases that are not known one by one.
+    """Return n values with a given mean and standard error, for cases without known values.
 
-    As many lie above the mean as below it, and chance decides which: scores of curves, which draw
-    cases again, then have that error, too.
+    Equally many are above and below the mean, in random order: scores of curves, which resample
+    cases, then have the same error.
     """
     error = (mean.high - mean.low) / 2 / NormalDist().inv_cdf(0.975)
     signs = np.where(np.arange(n) % 2, 1.0, -1.0)

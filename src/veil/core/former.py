@@ -59,7 +59,7 @@ FORMER = {
 
 
 class FormerModules:
-    """Imports a module of `FORMER`: each name is loaded from where it is today."""
+    """Imports a module of `FORMER`: each name is loaded from its current module."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -114,8 +114,8 @@ class Outcome:
         (m,) subject (a query, a user, a household) of each guess; 0, 1, ..., n - 1 if whole
         subjects are guessed. Empty if the records are not guesses about single subjects.
     unit
-        What is guessed: a whole subject, by its name ("query"); a part of one ("word");
-        `RELEASE`, which release belongs to the same subject; or `LABEL`, what it is about.
+        What the attacker guesses: a whole subject, by its name ("query"), or a part ("word");
+        `RELEASE`: which release belongs to the same subject; `LABEL`: the topic of the subject.
     prior
         (m,) rank of the truth under the attacker's prior belief, if that is not uniform.
     left
@@ -127,7 +127,7 @@ class Outcome:
         (m,) the same for `prior`.
     unanswered
         (m,) 1 if the service that the attack queries gave no answer: there is no guess, and the
-        truth counts as not found, so the risk is a lower bound. None if it queries no service.
+        guess counts as a failure, so the risk is a lower bound. None if it queries no service.
     per_record
         (m,) success of the first guess about each record, from 0 to 1; of tables, the risk of each
         record. Computed from the ranks by default. Never written to a file.
@@ -252,8 +252,8 @@ def _no_flags() -> Flags:
 class Choice(Outcome):
     """The result of an attack that decides between two worlds, with and without a person.
 
-    By default `per_record` says which decisions are right, and `success` is the advantage, which
-    is 0 for a blind guess (`baseline`).
+    By default, `per_record` marks the correct decisions, and `success` is the advantage, which is
+    0 for a blind guess (`baseline`).
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ class Choice(Outcome):
     inside
         (m,) whether the person is.
     scores
-        (m,) what the decisions are made from: the higher, the likelier inside. Empty if unknown.
+        (m,) scores behind the decisions: the higher, the likelier inside. Empty if unknown.
     """
 
     _: KW_ONLY
@@ -293,9 +293,9 @@ class Choice(Outcome):
         """True minus false positive rate, with its interval over both groups."""
         members = self.decisions[self.inside].astype(np.float64)
         others = self.decisions[~self.inside].astype(np.float64)
-        drawn = [members[rows].mean(axis=1) for rows in resamples(len(members))]
+        means = [members[rows].mean(axis=1) for rows in resamples(len(members))]
         against = [others[rows].mean(axis=1) for rows in resamples(len(others))]
-        differences = np.concatenate(drawn) - np.concatenate(against)[::-1]
+        differences = np.concatenate(means) - np.concatenate(against)[::-1]
         return interval(float(members.mean() - others.mean()), differences, len(self.inside))
 
     @cached_property

@@ -23,7 +23,7 @@ from typing import Annotated, Any, TypeVar
 
 @dataclass(frozen=True)
 class PathKind:
-    """What a path parameter names: "file", "folder", or "any"; `new` if the verb writes it."""
+    """Kind of a path parameter: "file", "folder" or "any"; `new` if the verb writes it."""
 
     kind: str = "any"
     new: bool = False
@@ -31,14 +31,14 @@ class PathKind:
 
 @dataclass(frozen=True)
 class SpecOf:
-    """The registry, as ``module:NAME``, whose specs a text parameter takes."""
+    """Registry ``module:NAME`` of the specs that a text parameter accepts."""
 
     registry: str
 
 
 @dataclass(frozen=True)
 class ReadsInput:
-    """A text parameter; the word - stands for standard input."""
+    """Text parameter for which - means standard input."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class MayNameFile:
 
 @dataclass(frozen=True)
 class SplitOnCommas:
-    """A repeatable text option whose values may hold several names with commas between them."""
+    """Repeatable text option whose values may contain several comma-separated names."""
 
 
 @dataclass(frozen=True)
 class KeepCommas:
-    """A list among the keys of a study: each value of its option is one text."""
+    """List-valued key of a study whose option takes one text per value."""
 
 
 File = Annotated[Path, PathKind("file")]
@@ -67,17 +67,17 @@ Columns = Annotated[tuple[str, ...], SplitOnCommas()]
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table for a screen: heads of columns, and rows of cells that are texts already.
+    """A table for a screen: column heads, and rows of formatted cells.
 
-    A narrow screen gets a line for each cell, unless one of these is given.
+    A narrow screen gets a line for each cell, unless `labels` or `narrow` is set.
 
     Attributes
     ----------
     labels
-        Number of first columns that name the row: a narrow screen gets several tables, which
+        Number of leading columns that identify a row: a narrow screen gets several tables, which
         repeat them.
     narrow
-        The columns that fit a narrow screen, which breaks long texts and no figures.
+        The columns for a narrow screen, which wraps long texts but no figures.
     """
 
     columns: Sequence[str]
@@ -89,20 +89,20 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a verb reports.
+    """The report of a verb.
 
     Attributes
     ----------
     lines
-        Results, in the order in which a screen shows them.
+        Results, in the order of the output.
     notes
-        Remarks that do not belong to the results, such as costs and names of written files.
+        Remarks that are not results, such as costs and names of written files.
     cautions
-        Limits that a reader must not miss.
+        Warnings and limits.
     data
         The results as JSON values, for ``--json`` and for programs.
     code
-        Exit code of the command: 0, or 1 if a claim does not hold.
+        Exit code of the command: 0, or 1 if a claim is refuted.
     """
 
     lines: Sequence[str | Sheet] = ()
@@ -117,13 +117,13 @@ _LOCAL = "__veil_local__"
 
 
 def local(verb: V) -> V:
-    """Mark a verb that programs cannot call over HTTP: it opens addresses or runs for long."""
+    """Mark a verb as unavailable over HTTP, because it opens addresses or runs for long."""
     setattr(verb, _LOCAL, True)
     return verb
 
 
 def is_local(verb: object) -> bool:
-    """Tell whether a verb is only for the command line."""
+    """Return whether a verb is only for the command line."""
     return bool(getattr(verb, _LOCAL, False))
 
 

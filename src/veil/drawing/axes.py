@@ -12,7 +12,7 @@ from veil.drawing.markup import Markup, join, number, tag
 from veil.drawing.svg import at
 
 SIDE = 300  # width of the plot
-HEIGHT = SIDE + 12  # labels have room below 0
+HEIGHT = SIDE + 12  # with space for labels below 0
 LEFT, TOP, RIGHT, BOTTOM = 46, 10, 14, 42
 PAD = 0.05  # of the unit on each side, so that marks at 0 and 1 are whole
 COLOURS = 8
@@ -42,15 +42,15 @@ class Point:
     Attributes
     ----------
     x, y
-        Its values.
+        Its coordinates.
     across, along
-        Ends of the intervals of x and of y, where they are known.
+        Bounds of the intervals of x and of y, if known.
     name
-        What it is, as the spec of a mechanism.
+        Its name, such as the spec of a mechanism.
     label
-        A few characters next to the mark, where there is room.
+        A few characters next to the mark, if they fit.
     tip
-        What is read on pointing at it.
+        Text of the tooltip.
     ring
         Whether it can be chosen.
     facts
@@ -111,7 +111,7 @@ class LogScale:
         return left + width * math.log(max(count, 1) / self.low) / math.log(self.high / self.low)
 
     def ticks(self, usual: Sequence[float]) -> list[tuple[float, str]]:
-        """Label counts that occur: the ends, the usual ones, and others where there is room."""
+        """Return labelled ticks: the first and last count, the usual ones, and others that fit."""
         inside = [count for count in usual if count in self.counts]
         labels: list[float] = []
         for count in dict.fromkeys([self.low, self.high, *inside, *self.counts]):
@@ -161,7 +161,7 @@ def chart(
 ) -> Markup:
     """Return the whole chart, with its title and description for screen readers.
 
-    `identity` is unique on a page. A `file` can be read by itself or from a script.
+    `identity` is unique on a page. A `file` is a complete document.
     """
     width, height = LEFT + SIDE + RIGHT, TOP + HEIGHT + BOTTOM
     return tag(

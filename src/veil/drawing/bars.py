@@ -72,27 +72,27 @@ def draw_histograms(shares: Mapping[str, Floats]) -> Markup:
     across, rows = min(_ACROSS, len(shares)), -(-len(shares) // _ACROSS)
     step, width = _HEAD + _HIGH + _EDGE, across * (_WIDE + _GAP) - _GAP
     parts = key(0, 12, [("before", NAMES[0]), ("after", NAMES[1])])
-    for place, (name, both) in enumerate(shares.items()):
+    for place, (name, pair) in enumerate(shares.items()):
         x, y = place % _ACROSS * (_WIDE + _GAP), 20 + place // _ACROSS * step
-        parts += _histogram(x, y, name, both)
-    moves = "; ".join(f"{name}: {percent(_moved(both))} moved" for name, both in shares.items())
+        parts += _histogram(x, y, name, pair)
+    moves = "; ".join(f"{name}: {percent(_moved(pair))} moved" for name, pair in shares.items())
     return picture(
         width, 20 + rows * step, "Shares before and after", f"{moves}.", *parts
     )  # fmt: skip
 
 
-def _moved(both: Floats) -> float:
-    return 0.5 * float(np.abs(both[0] - both[1]).sum())
+def _moved(pair: Floats) -> float:
+    return 0.5 * float(np.abs(pair[0] - pair[1]).sum())
 
 
-def _histogram(x: float, y: float, name: str, both: Floats) -> list[Markup]:
-    shown = both[:, both.sum(axis=0) > 0]
+def _histogram(x: float, y: float, name: str, pair: Floats) -> list[Markup]:
+    shown = pair[:, pair.sum(axis=0) > 0]
     base = y + _HEAD + _HIGH
     scale = _HIGH / max(1e-9, float(shown.max(initial=0.0)))
     step = min(18.0, _WIDE / max(1, shown.shape[1]))
     parts = [
         words(x, y + 14, shorten(name, 22)),
-        words(x + _WIDE, y + 14, f"{percent(_moved(both))} moved", 10, "end", "soft"),
+        words(x + _WIDE, y + 14, f"{percent(_moved(pair))} moved", 10, "end", "soft"),
         tag("path", d=f"M{at(x)} {at(base)}h{at(_WIDE)}", **paint(stroke="rule")),
     ]
     for place, (before, after) in enumerate(shown.T.tolist()):

@@ -101,8 +101,8 @@ def draw(
 ) -> Markup:
     """Draw a plane.
 
-    Of curves that are not `shown`, only points that can be chosen are seen until a script shows
-    the rest. `identity` is unique on a page; a `file` can be read by itself or from a script.
+    Of curves not in `shown`, only points that can be chosen are visible until a script shows the
+    rest. `identity` is unique on a page; a `file` is a complete document.
     """
     first = [curve for curve in plane.curves if shown is None or curve.name in shown]
     rest = [curve for curve in plane.curves if curve not in first]

@@ -99,7 +99,7 @@ def picture(
 ) -> Markup:
     """Return a whole drawing, with a title and a description for screen readers.
 
-    It is a file as it is, too. `wide` is its width on a page, by default that of the drawing.
+    It is also a complete file. `wide` is its width on a page, by default that of the drawing.
     """
     return tag(
         "svg",

@@ -34,20 +34,20 @@ class PlanePoint(NamedTuple):
     spec
         The mechanism.
     risk, utility
-        Mean with its 95 % interval over the units of the domain. Where there is one figure for a
-        whole release the interval is over repeated draws, or empty for a single one.
+        Mean with its 95 % interval over the units of the domain. For a single figure per release,
+        the interval is over repeated draws, or empty for one draw.
     value
         Value of the swept parameter; 0 without one.
     worst
-        The highest risk of a single unit; nan where it is not known.
+        The highest risk of a single unit; nan if unknown.
     removed
         Share of the units that are not in the release.
     guarantee
-        What is proved for one release, in words.
+        The guarantee of one release, as text.
     asked
-        Number of questions that an attacker asked; 0 where attackers ask nothing.
+        Number of questions by the attacker; 0 for attacks without questions.
     cost
-        What all that the attacker saw costs one unit: budgets are summed.
+        The total cost for one unit of everything the attacker saw.
     """
 
     spec: str
@@ -91,7 +91,7 @@ class Utilities(tuple[Estimate, ...]):
 
 @dataclass(frozen=True)
 class Plane:
-    """Configurations on the plane, in the order in which they were named.
+    """Configurations on the plane, in the order of the arguments.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Plane:
     ) -> "Plane":
         """Return the plane of points and of the mechanism of each, with all scores.
 
-        `parameter` is the only one in which the mechanisms differ, if the caller knows that.
+        `parameter` is the only parameter in which the mechanisms differ, if there is one.
         """
         if parameter:
             whole = by_privacy(mechanisms, range(len(mechanisms)), parameter)
@@ -167,15 +167,15 @@ class Plane:
         """Draw the plane as a page, written whole or not at all."""
         target = Path(path)
         if target.suffix.lower() not in (".html", ".htm"):
-            raise InputError("A plane is drawn as a page; name a file that ends in .html.")
+            raise InputError("The file of a plane must end in .html.")
         require_folder(target)
         best = max(self.rows, key=lambda point: float(point.utility) - float(point.risk)).spec
-        lead = "The mechanism that keeps most beyond what it gives away is "
+        lead = "The mechanism with the largest difference of utility and risk is "
         summary = [join(lead, tag("strong", best), ".")]
         if self.plain is not UNATTACKED:
             risk = percent(float(self.plain.risk))
             summary.insert(
-                0, join(f"Published as it is, {risk} of the {self.subjects} are found.")
+                0, join(f"Published unprotected, {risk} of the {self.subjects} are found.")
             )
         with whole_file(target, private=True) as part:
             part.write_text(drawing.page(self._drawing(), summary), encoding="utf-8")

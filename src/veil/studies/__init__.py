@@ -1,7 +1,7 @@
-"""The loop, once for every kind of data: sweep, measure, place on the plane, choose, report.
+"""The loop shared by all domains: sweep, measure, place on the plane, choose, report.
 
-`DOMAINS` is the table of the kinds of data: where the experiment of each is, and what it is about
-in a sentence. A new one is a row here, or an entry point of the group ``veil.domains``.
+`DOMAINS` lists the experiment and summary of each domain. A new domain is a row here, or an entry
+point of the group ``veil.domains``.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class DomainEntry(NamedTuple):
-    """Where an experiment is, as ``module:name``, and what its domain is in a sentence."""
+    """The target ``module:name`` of an experiment, and a summary of its domain."""
 
     place: str
     says: str
@@ -21,7 +21,7 @@ class DomainEntry(NamedTuple):
 
 Place = DomainEntry  # former name; remove in 0.4
 
-DEFAULT = "search"  # the domain of a study, and of a table, that names none
+DEFAULT = "search"  # the domain of a study or table without one
 GROUP = "veil.domains"
 
 DOMAINS: dict[str, DomainEntry] = {

@@ -1,4 +1,4 @@
-"""Find a domain by its name, and read a study of any domain from a TOML file."""
+"""Load a domain by name, and read a study of any domain from a TOML file."""
 
 import time
 import tomllib
@@ -25,21 +25,21 @@ from veil.studies.experiment import Experiment, Step, Vocabulary
 from veil.studies.store import Result
 from veil.studies.study import Grid, Study, error_sentence, locate_errors, no_such_key
 
-OTHER = "Other"  # the family of a mechanism that is not known here
+OTHER = "Other"  # the family of an unknown mechanism
 
 Domain = type[Experiment]
 
 
 def domains() -> dict[str, str]:
-    """Return the names of all domains, and the sentence of each."""
+    """Return the summary of each domain, by name."""
     return {name: row.says for name, row in DOMAINS.items()} | {
-        name: f"A domain of {place.partition(':')[0]}." for name, place in _plugins().items()
+        name: f"Domain from {place.partition(':')[0]}." for name, place in _plugins().items()
     }
 
 
 @lru_cache
 def domain(name: str) -> Domain:
-    """Return the experiments of that domain."""
+    """Return the experiment class of a domain."""
     place = DOMAINS[name].place if name in DOMAINS else _plugins().get(name, "")
     if not place:
         raise unknown_name("domain", name, sorted(domains()))
@@ -53,8 +53,8 @@ def _plugins() -> dict[str, str]:
         other = DOMAINS[point.name].place if point.name in DOMAINS else places.get(point.name, "")
         if other not in ("", point.value):
             raise UnknownNameError(
-                f"There are two domains called '{point.name}': {other} and {point.value}; rename"
-                " an entry point, or uninstall one."
+                f"Two domains are called '{point.name}': {other} and {point.value}. Rename an"
+                " entry point or uninstall one."
             )
         places[point.name] = point.value
     return places
@@ -66,7 +66,7 @@ def vocabulary(name: str) -> Vocabulary:
 
 
 def mechanism_class(name: str, mechanism: str) -> type[Component] | None:
-    """Return a mechanism of a domain by its name, None for one that is not installed here."""
+    """Return the class of a mechanism by its name, or None if it is not installed."""
     kind = domain(name or DEFAULT)
     try:
         current = kind.words.elsewhere.get(mechanism, mechanism)
@@ -77,27 +77,27 @@ def mechanism_class(name: str, mechanism: str) -> type[Component] | None:
 
 @lru_cache(maxsize=2)
 def open_experiment(study: Study) -> Experiment:
-    """Return the experiment of a study: the same for every step that this process computes."""
+    """Return the experiment of a study, shared by all steps in this process."""
     return domain(study.domain)(study)
 
 
 def compute(study: Study, step: Step, of: Result | None) -> Result:
-    """Compute a step of a study in this process, and say how long it took."""
+    """Return the result of a step of a study, with its computing time."""
     return compute_step(open_experiment(study), step, of)
 
 
 def compute_step(experiment: Experiment, step: Step, of: Result | None) -> Result:
-    """Compute a step of an open experiment, and say how long it took."""
+    """Return the result of a step of an open experiment, with its computing time."""
     started = time.perf_counter()
     try:
         result = experiment.compute(step, of)
-    except (VeilError, OSError):  # told as they are: a full disk, a missing file
+    except (VeilError, OSError):  # their messages are safe, such as a full disk or missing file
         raise
-    except Exception as error:  # noqa: BLE001 - its own message could quote what is protected
+    except Exception as error:  # noqa: BLE001 - its message could quote protected data
         by = f" by {step.by}" if step.by else ""
         raise StepError(
             f"The step '{step.kind}' of {step.spec or 'the data'}{by} failed:"
-            f" {error_location(error)}; what is done is kept."
+            f" {error_location(error)}. Finished results are kept."
         ) from None
     return Result(result.arrays, result.data, time.perf_counter() - started)
 
@@ -109,17 +109,17 @@ def load_study(path: Path) -> Study:
     """Read a study from a TOML file; relative paths in it start from the file's folder."""
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{path} is larger than a study can be; name a TOML file of one.")
+            raise InputError(f"{path} is too large for a study. Choose a TOML file of a study.")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"The study {path} cannot be read ({error.strerror}).") from None
+        raise InputError(f"Cannot read the study {path} ({error.strerror}).") from None
     except UnicodeDecodeError:
-        raise InputError(f"The study {path} is not UTF-8; convert it.") from None
+        raise InputError(f"The study {path} is not UTF-8. Convert it.") from None
     return parse_study(text, path.name, path.resolve().parent)
 
 
 def parse_study(text: str, name: str, folder: Path) -> Study:
-    """Read a study from the text of a TOML file called `name` that lies in `folder`."""
+    """Return the study in the text of the TOML file `name` in `folder`."""
     try:
         keys = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -129,27 +129,27 @@ def parse_study(text: str, name: str, folder: Path) -> Study:
 
 
 def make_study(keys: dict[str, Any], name: str, folder: Path) -> Study:
-    """Check the keys of a study that stands in a file called `name` in `folder`."""
+    """Return the study with the given keys, read from the file `name` in `folder`."""
     kind = keys.get("domain", DEFAULT)
     if not isinstance(kind, str):
         raise ParameterError(f"The 'domain' of {name} must be a text in quotes.")
     with locate_errors(f"In {name}, 'domain'"):
-        chosen = domain(kind)
+        experiment = domain(kind)
 
-    def known(place: tuple[int | str, ...]) -> tuple[str, ...]:
-        return tuple((Grid if place else chosen.keys).model_fields)
+    def keys_at(place: tuple[int | str, ...]) -> tuple[str, ...]:
+        return tuple((Grid if place else experiment.keys).model_fields)
 
     try:
-        study = chosen.keys.model_validate(keys)
+        study = experiment.keys.model_validate(keys)
     except ValidationError as error:
-        raise ParameterError(error_sentence(error.errors()[0], keys, name, known)) from None
+        raise ParameterError(error_sentence(error.errors()[0], keys, name, keys_at)) from None
     with locate_errors(f"In {name}, 'attackers'"):
-        study = study.model_copy(update={"attackers": chosen.attacker_specs(study.attackers)})
-    study = chosen.settle(study, name, folder)
+        study = study.model_copy(update={"attackers": experiment.attacker_specs(study.attackers)})
+    study = experiment.settle(study, name, folder)
     specs: set[str] = set()
     grids = tuple(
         _settled(
-            chosen,
+            experiment,
             grid,
             f"[[mechanism]] {number} of {name}",
             folder,
@@ -163,28 +163,26 @@ def make_study(keys: dict[str, Any], name: str, folder: Path) -> Study:
 
 
 def _settled(
-    chosen: Domain, grid: Grid, where: str, folder: Path, specs: set[str], usual: bool
+    experiment: Domain, grid: Grid, where: str, folder: Path, specs: set[str], usual: bool
 ) -> Grid:
-    """Build everything that a grid names; `specs` are those that were built before.
+    """Return a grid after checking its mechanisms and attacks.
 
-    It faces the `usual` attackers where the study names none.
+    `specs` collects the mechanisms of all grids; `usual` is whether the study names no attacks.
     """
     if bool(grid.parameter) != bool(grid.values):
-        raise ParameterError(
-            f"{where} must have both a 'parameter' and its 'values', or neither of them."
-        )
+        raise ParameterError(f"{where} must have both 'parameter' and 'values', or neither.")
     with locate_errors(f"In {where}"):
-        cls = chosen.mechanisms.get(grid.spec.partition("(")[0].strip())
+        cls = experiment.mechanisms.get(grid.spec.partition("(")[0].strip())
         if grid.parameter and grid.parameter not in cls.model_fields:
             raise no_such_key(f"The {cls.name} mechanism", grid.parameter, tuple(cls.model_fields))
-        next(grid.mechanisms(chosen.mechanisms))
+        next(grid.mechanisms(experiment.mechanisms))
         if usual:
-            grid = chosen.add_declared_attackers(grid)
+            grid = experiment.add_declared_attackers(grid)
         if grid.attackers is not None:
-            grid = grid.model_copy(update={"attackers": chosen.attacker_specs(grid.attackers)})
-        grid = chosen.settle_grid(grid, where, folder)
-        for mechanism, _ in grid.mechanisms(chosen.mechanisms):
+            grid = grid.model_copy(update={"attackers": experiment.attacker_specs(grid.attackers)})
+        grid = experiment.settle_grid(grid, where, folder)
+        for mechanism, _ in grid.mechanisms(experiment.mechanisms):
             if str(mechanism) in specs:
-                raise ParameterError(f"{mechanism} is there twice; keep one of them.")
+                raise ParameterError(f"{mechanism} occurs twice. Remove one.")
             specs.add(str(mechanism))
     return grid

@@ -1,8 +1,7 @@
-"""What a domain offers, so that sweeps, planes, reports and choices work for it.
+"""The contract of a domain, so that sweeps, planes, reports and choices work for it.
 
 A domain is a subclass of `Experiment`: the nouns of its data (`Vocabulary`), the keys of its study
-file, its mechanisms, and what is computed of each configuration. Everything else is the same for
-all domains and is made here in `studies`.
+file, its mechanisms, and the computation for each configuration. `veil.studies` does the rest.
 """
 
 import copy
@@ -32,18 +31,18 @@ from veil.studies.study import Grid, Study, distinct_specs, short_spec
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One measure that a plane can show.
+    """A measure that a plane can show.
 
     Attributes
     ----------
     says
-        What it counts, in a few words.
+        Short description.
     top
         Its highest value.
     binary
         Whether it is 0 or 1 for each subject.
     scored
-        Whether it has a plane and a QuIPU score: it goes from 0 to 1 as utility does.
+        Whether it has a plane and a QuIPU score: its range is 0 to 1, like that of utility.
     """
 
     name: str
@@ -73,25 +72,25 @@ class Vocabulary:
     Attributes
     ----------
     title
-        What is reported on: "places", "database answers".
+        Noun for the subject of the report: "places", "database answers".
     subject, subjects
-        What is protected, one and many: "household", "households".
+        Noun for the privacy unit, singular and plural: "household", "households".
     size
-        What there are several of for each subject: "releases".
+        Noun for the releases of a subject, such as "releases".
     plain
-        The same work without protection: "true places", "exact answers".
+        Noun for the unprotected data: "true places", "exact answers".
     utility, risks
-        The axes of the plane, risks from the least to the most able attacker.
+        The axes of the plane, with risks from the weakest to the strongest attacker.
     better
-        What is better when the utility is higher, after "upwards".
+        Meaning of a higher utility, after "upwards".
     data, task
-        What the data and the user of a release are called, in files and in the report.
+        Nouns for the data and for the user of a release, in files and in the report.
     families
         Families of mechanisms in the order of the report; others follow.
     elsewhere
-        Names that tables of others give to our mechanisms.
+        Our mechanisms by their names in other people's tables.
     apart
-        Attackers that are asked something else, and that no choice counts.
+        Attacks with another goal, which no choice counts.
     """
 
     title: str
@@ -109,38 +108,36 @@ class Vocabulary:
     apart: tuple[str, ...] = ()
 
     def axis(self, measure: str) -> Axis:
-        """Return the axis of a measure of risk, also of one that is not declared."""
+        """Return the axis of a measure of risk; an undeclared one gets a default axis."""
         declared = (axis for axis in self.risks if axis.name == measure)
         return next(declared, Axis(measure, "the attacker's success"))
 
     def rank(self, measure: str) -> tuple[int, str]:
-        """Order measures of risk from the least to the most able attacker, others last."""
+        """Return a sort key: measures from the weakest to the strongest attacker, others last."""
         names = [axis.name for axis in self.risks]
         return (names.index(measure) if measure in names else len(names), measure)
 
     def sizes(self, count: int) -> str:
-        """Say how many releases there are: "1 release", "20 releases"."""
+        """Return the number of releases with its noun: "1 release", "20 releases"."""
         return f"{count} {self.size.removesuffix('s') if count == 1 else self.size}"
 
 
 def step_key(kind: str, version: int, made_from: Mapping[str, object]) -> str:
-    """Return the digest of a canonical form: the order in which things were named is no part.
+    """Return the digest of the inputs of a step, which does not depend on their order.
 
-    `version` is the domain's number for what a step of that kind computes; a change of that needs
-    a new number.
+    `version` is the domain's number for the computation. Raise it when a step computes something
+    else.
     """
     whole = {"kind": kind, "version": version, **made_from}
     try:
         text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError):
-        raise ParameterError(
-            "A step of a study has a parameter that has no written form."
-        ) from None
+        raise ParameterError("The parameters of a step of a study must be JSON values.") from None
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
-    """Return the digest of texts in their order; no two lists of texts share one."""
+    """Return the digest of a list of texts; the lengths are included, so lists do not collide."""
     state = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -149,7 +146,7 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 
 def seed_of(rng: Randomness) -> int:
-    """Return the seed of an experiment: the integer itself, else one that is drawn.
+    """Return the seed of an experiment: `rng` if it is an integer, else a random one.
 
     >>> seed_of(7)
     7
@@ -160,22 +157,23 @@ def seed_of(rng: Randomness) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One piece of work.
+    """One computation of a study, whose result is stored.
 
     Attributes
     ----------
     kind
-        What is done. Steps of the kind "attack" give risks; all other names are the domain's own.
+        The kind of computation. Steps of the kind "attack" give risks; a domain chooses all other
+        names.
     key
-        Digest of everything that changes the result: see `veil.studies.experiment`.
+        Digest of everything that changes the result.
     spec, size
-        The mechanism and its number of releases; "" and 0 for work without protection.
+        The mechanism and its number of releases; "" and 0 for the unprotected data.
     of
-        Key of the step whose result it works on, or "".
+        Key of the step whose result it uses, or "".
     by
-        Who does it: spec of an attacker or of what uses the release; else "".
+        Spec of the attack, or of the user of the release; else "".
     count
-        Number of releases of each subject that are looked at.
+        Number of releases of each subject that it uses.
     """
 
     kind: str
@@ -188,7 +186,7 @@ class Step:
 
 
 class Mechanism(Protocol):
-    """What a study asks of a mechanism; a frozen `Component` with a `guarantee` has it all."""
+    """A mechanism of a study; a frozen `Component` with a `guarantee` is one."""
 
     @property
     def name(self) -> str:
@@ -197,12 +195,12 @@ class Mechanism(Protocol):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proved for one unit and one release."""
+        """Guarantee for one unit and one release."""
         ...
 
 
 class Methods(Protocol):
-    """The mechanisms, or attackers, of a domain by name; a `Registry` is one."""
+    """The mechanisms, or attacks, of a domain by name; a `Registry` is one."""
 
     def names(self) -> tuple[str, ...]:
         """Return all names, sorted."""
@@ -219,7 +217,7 @@ class Methods(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One configuration: a release, and what is done with it."""
+    """One configuration: the step of its release, and the steps that use the release."""
 
     mechanism: Mechanism
     parameter: str
@@ -231,30 +229,29 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """One figure before its mean is taken.
+    """The values of one figure, before averaging.
 
     Attributes
     ----------
     kind, measure
-        As in the rows of the table: ``risk``, ``utility``, ``similarity``, ``loss``, ``recovery``,
-        ``linkage``; and what was measured.
+        Kind of the row (``risk``, ``utility``, ``similarity``, ``loss``, ``recovery`` or
+        ``linkage``), and the name of the measure.
     values, subjects
-        (m,) the values, nan where there is none, and (m,) which subject each belongs to, None if
-        value i is that of subject i. Values of utility and risk may lie outside their range, as
-        those of a ratio of means or of a risk that subtracts a baseline: their mean and the ends
-        of its interval are cut to the range.
+        (m,) values, nan if missing, and (m,) the subject of each value; None if value i belongs to
+        subject i. Values of utility and risk may be out of range, such as a ratio of means or a
+        risk minus a baseline: their mean and its interval are clipped to the range.
     by, task
-        Who attacked; who used the release.
+        The attack, and the user of the release.
     chance
-        What a blind guess would reach, or None.
+        Success of a blind guess, or None.
     plane
         Whether it may be an axis of the plane.
     mean
-        The mean with its interval where it is not that of `values`: as an attack reports it that
+        The mean with its interval, if it is not that of `values`, such as that of an attack that
         also compares with controls.
     upper
-        What the mean is at most with 97.5 % confidence, where values lie outside 0 to the top of
-        the axis, for which the bound of a mean does not hold; else None.
+        Upper bound of the mean with 97.5 % confidence, if values are outside the range of the
+        axis, where the usual bound of a mean does not hold; else None.
     """
 
     kind: str
@@ -274,74 +271,74 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class WithObjects:
-    """A registry, and components that were handed in as objects, which need no registration."""
+    """A registry, extended by components passed as objects, which need no registration."""
 
-    known: Methods
+    registry: Methods
     objects: Mapping[str, Component]
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the registry."""
-        return self.known.names()
+        return self.registry.names()
 
     def get(self, name: str) -> type[Any]:
         """Return the class of that name."""
-        return self.known.get(name)
+        return self.registry.get(name)
 
     def parse(self, spec: str) -> Any:  # noqa: ANN401 - of the domain's own type
         """Return the object with that spec, or build one from the registry."""
-        return self.objects[spec] if spec in self.objects else self.known.parse(spec)
+        return self.objects[spec] if spec in self.objects else self.registry.parse(spec)
 
 
 class Experiment(ABC):
-    """A study made concrete: its material, and what is done with it; opened once per process.
+    """A study with its data, opened once per process.
 
-    A domain declares its nouns, keys and registries. It reads its material (`read`, `use`),
-    computes a step (`compute`), and says what the step measured (`figures`). Steps, keys, cells
-    and the release cache are made here. Anything below can be overridden.
+    A domain declares its nouns, keys and registries. It reads its data (`read`, `use`), computes a
+    step (`compute`), and yields the figures of the step (`figures`). This class derives the steps,
+    keys and cells, and caches releases. Everything can be overridden.
 
     Attributes
     ----------
     words, keys
-        The nouns of the report; the keys of its study file.
+        The nouns of the report, and the keys of the study file.
     mechanisms, attackers
-        What protects and who attacks, by name.
+        The registries of mechanisms and attacks.
     listed, advice
-        All mechanisms that ``mechanisms`` lists, if studies take only some, and a sentence below
-        the list.
+        Mechanisms for the command ``mechanisms``, if studies accept only some, and a sentence
+        below the list.
     verbs
-        Commands of its own, as ``{"protect": "module:function"}``: see `veil.cli.domain`.
+        Further commands, as ``{"protect": "module:function"}``: see `veil.cli.domain`.
     source
-        The key of a study that names the data, or several: the arguments of ``plane``.
+        The key or keys of a study that name the data: the arguments of ``plane``.
     seeded
         Whether releases are drawn here, with the seed of the study.
     domain
-        Its name, for experiments on material in memory.
+        Name of the domain, for experiments on data in memory.
     version
         Number of the computation, part of all keys. Raise it when a step computes something else.
     paths, digested
-        Keys of the study that are paths, and those whose content changes results (by default all).
+        Keys of the study that are paths, and those whose content changes results (default: all).
     unkeyed
-        Other keys that change the report alone, and no result.
+        Other keys that change only the report.
     single
-        Why there is one release per subject, or "" if a study may have several `sizes`.
+        Reason for only one release per subject, or "" if a study may have several `sizes`.
     release_kind
-        The kind of step that makes a release.
+        The kind of step that computes a release.
     usual
-        Attackers of a study that names none.
+        Attacks of a study without its own list.
     attacks_plain
-        Whether the data are also attacked without protection.
+        Whether the unprotected data is also attacked.
     report_only
-        Kinds of steps that give no figure of the plane.
+        Kinds of steps without a figure on the plane.
     plane_measure
         The measure of risk on a plane in memory; by default the first of `words`.
     kept
-        How many releases a process keeps in memory: several steps work on each.
+        Number of releases that a process keeps in memory, because several steps use each.
     study, data, n
-        What is measured; the name of the data, and the number of subjects.
+        The study, the name of the data, and the number of subjects.
     inputs
-        Everything but mechanism and attacker that changes a result; part of all keys.
+        Everything that changes a result, except mechanism and attack; part of all keys.
     in_memory
-        Whether the material was handed in, and not read from the files of the study.
+        Whether the data was passed as an object instead of read from files.
     """
 
     words: ClassVar[Vocabulary]
@@ -389,17 +386,17 @@ class Experiment(ABC):
         inputs: Mapping[str, object] | None = None,
         **keys: Any,  # noqa: ANN401 - of its own types
     ) -> Self:
-        """Return an experiment on material in memory.
+        """Return an experiment on data in memory.
 
         Parameters
         ----------
         material
-            What `read` returns for the files of a study.
+            The data, as `read` returns it for the files of a study.
         rng
-            Seed, or generator to draw one from; by default a fresh one.
+            Seed, or a generator to draw one from; by default a fresh one.
         inputs
-            Those of a file study with the same material, to draw what it draws; by default the
-            content of the material and the keys.
+            `inputs` of a study of files with the same data, to repeat its draws; by default
+            derived from the content of the data and the keys.
         keys
             Keys of a study that are not files.
         """
@@ -422,22 +419,22 @@ class Experiment(ABC):
 
     @classmethod
     def read(cls, study: Any, report: Report) -> Any:  # noqa: ANN401 - of its own types
-        """Return the material that the files of a study hold."""
+        """Return the data in the files of a study."""
         del study, report
         raise NotImplementedError
 
     def use(self, material: Any) -> None:  # noqa: ANN401 - of its own type
-        """Keep the material, and set `data` and `n`."""
+        """Store the data, and set `data` and `n`."""
         raise NotImplementedError
 
     @classmethod
     def content(cls, material: Any) -> str:  # noqa: ANN401 - of its own type
-        """Return the digest of material in memory: arrays, dataclasses, components, texts."""
+        """Return the digest of data in memory: arrays, dataclasses, components, texts."""
         return digest(_parts_of(material))
 
     @classmethod
     def inputs_of(cls, study: Any, material: Any) -> dict[str, object]:  # noqa: ANN401 - its own
-        """Return the keys of a study that change results: the contents of files, not names."""
+        """Return the keys of a study that change results, with digests instead of file names."""
         del material
         left_out = {*Study.model_fields, *cls.paths, *cls.unkeyed}
         own = {
@@ -451,7 +448,7 @@ class Experiment(ABC):
 
     @classmethod
     def settle(cls, study: Any, name: str, folder: Path) -> Any:  # noqa: ANN401 - its keys
-        """Return a study of the file `name` in `folder` with its paths made absolute."""
+        """Return the study in the file `name` in `folder` with absolute paths."""
         del name
         paths = {key: getattr(study, key) for key in cls.paths}
         absolute = {key: str((folder / path).resolve()) for key, path in paths.items() if path}
@@ -459,37 +456,37 @@ class Experiment(ABC):
 
     @classmethod
     def settle_grid(cls, grid: Grid, where: str, folder: Path) -> Grid:
-        """Return a grid with the paths in its spec made absolute."""
+        """Return a grid with absolute paths in its spec."""
         del where, folder
         return grid
 
     @classmethod
     def suggest(cls, keys: Mapping[str, Any]) -> Sequence[Mapping[str, object]]:
-        """Return the ``[[mechanism]]`` tables to try if a study of these keys names none."""
+        """Return the ``[[mechanism]]`` tables for a study with these keys but no mechanism."""
         del keys
         return ()
 
     @classmethod
     def attacker_specs(cls, attackers: Sequence[str]) -> tuple[str, ...]:
-        """Return the specs of attackers, written in one way; each must be a known attacker."""
+        """Return the specs of attacks in canonical form; each must be in the registry."""
         if cls.attackers is not None:
             return distinct_specs(map(cls.attackers.parse, attackers))
         if attackers:
-            raise ParameterError("This domain has no attackers to choose from; leave them out.")
+            raise ParameterError("This domain has no attacks. Remove 'attackers'.")
         return ()
 
     @classmethod
     def add_declared_attackers(cls, grid: Grid) -> Grid:
-        """Return a grid with the attackers that its mechanism declares, if it names none.
+        """Return a grid, with the attacks that its mechanism declares if it names none.
 
-        That is for domains whose default attackers lack some.
+        Override it if the default attacks lack some of them.
         """
         return grid
 
     def trying(
         self, mechanisms: Sequence[str | Component], attackers: Sequence[str | Component] = ()
     ) -> Self:
-        """Return this experiment with other mechanisms and attackers, each a spec or an object."""
+        """Return this experiment with other mechanisms and attacks, given as specs or objects."""
         other = copy.copy(self)
         protecting = _parsed(mechanisms, self.mechanisms, str)
         attacking = {}
@@ -505,7 +502,7 @@ class Experiment(ABC):
         return other
 
     def step(self, kind: str, spec: str = "", size: int = 0, of: str = "", by: str = "") -> Step:
-        """Return a step, with a key made from everything that changes its result."""
+        """Return a step, with a key derived from everything that changes its result."""
         key = step_key(kind, self.version, self.changes(kind, spec, size, of, by))
         return Step(kind, key, spec, size, of, by, size)
 
@@ -516,7 +513,7 @@ class Experiment(ABC):
         return changes if self.single else {**changes, "size": size}
 
     def cells(self) -> Sequence[Cell]:
-        """Return all configurations: a release of each mechanism, compared and attacked."""
+        """Return all configurations of the study."""
         return [
             self.cell(grid, mechanism, value, size)
             for size in dict.fromkeys(self.study.sizes)
@@ -541,21 +538,21 @@ class Experiment(ABC):
         return self.step(self.release_kind, spec, size)
 
     def comparisons(self, mechanism: Any) -> Sequence[tuple[str, str]]:  # noqa: ANN401
-        """Return the kinds of steps that measure a release, and who measures.
+        """Return the kind and the `by` of each step that measures a release.
 
-        `mechanism` is None for work without protection.
+        `mechanism` is None for the unprotected data.
         """
         del mechanism
         return [("measure", "")]
 
     @classmethod
     def usual_attackers(cls, mechanism: Any) -> tuple[str, ...]:  # noqa: ANN401
-        """Return who attacks a mechanism, or the plain data (None), unless a study says so."""
+        """Return the default attacks on a mechanism, or on the unprotected data (None)."""
         del mechanism
         return cls.usual
 
     def plain(self) -> Sequence[Step]:
-        """Return the same work without protection: what utility is measured by."""
+        """Return the steps on the unprotected data, the reference for utility."""
         steps = [self.step(kind, by=by) for kind, by in self.comparisons(None)]
         if self.attacks_plain:
             attackers = self.study.all_attackers or self.usual_attackers(None)
@@ -563,44 +560,44 @@ class Experiment(ABC):
         return steps
 
     def draws(self, step: Step) -> Generator:
-        """Return the generator of a step: the same whoever computes it, and when."""
+        """Return the generator of a step, which depends only on the seed and the key."""
         return stream(self.study.seed, int(step.key[:15], 16))
 
     def remembered(self, key: str, make: Callable[[], T]) -> T:
-        """Return what `make` returns; the last `kept` results stay in memory."""
+        """Return the cached result for a key, or that of `make`; `kept` results are cached."""
         if key not in self._releases:
             release = make()
             for old in list(self._releases)[: 1 - self.kept]:
                 del self._releases[old]
             self._releases[key] = release
-        kept: T = self._releases[key]
-        return kept
+        result: T = self._releases[key]
+        return result
 
     def prepare(self, missing: Sequence[Step]) -> None:
-        """Make once, before workers start, what all of them need."""
+        """Prepare what all workers need, before they start."""
         del missing
 
     @abstractmethod
     def compute(self, step: Step, of: Result | None) -> Result:
-        """Compute a step, in a worker; `of` is what ``step.of`` gave."""
+        """Return the result of a step, in a worker; `of` is the result of ``step.of``."""
         ...
 
     @abstractmethod
     def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
-        """Yield what a step measured; `cell` is None for work without protection."""
+        """Yield the figures of a step; `cell` is None for the unprotected data."""
         ...
 
     def claim(self, cell: Cell, release: Result) -> Guarantee:
-        """Return what is proved for one unit and one release; it may depend on the release."""
+        """Return the guarantee for one unit and one release; it may depend on the release."""
         del release
         return cell.mechanism.guarantee
 
     def cost(self, cell: Cell, release: Result) -> Guarantee:
-        """Return what a whole release of one subject costs."""
+        """Return the cost of all releases of one subject."""
         return self.claim(cell, release).compose(cell.size, self.words.subject)
 
     def details(self, cell: Cell, release: Result, attacked: Result) -> Mapping[str, Any]:
-        """Return attributes of a `PlanePoint` that only this domain knows."""
+        """Return attributes of a `PlanePoint` that are specific to the domain."""
         del cell, release, attacked
         return {}
 
@@ -610,31 +607,31 @@ class Experiment(ABC):
         yield from ()
 
     def facts(self) -> Sequence[tuple[str, str]]:
-        """Return what must be known to repeat it, as pairs of a name and a value."""
+        """Return the facts needed to repeat the study, as pairs of a name and a value."""
         return ()
 
     def notes(self) -> Sequence[str]:
-        """Return sentences that a reader of the figures must know."""
+        """Return remarks for readers of the figures."""
         return ()
 
     def remarks(self, results: Results) -> Sequence[str]:
-        """Return sentences for the summary that only this domain can say."""
+        """Return sentences for the summary that are specific to the domain."""
         del results
         return ()
 
     def warnings(self, results: Results) -> Sequence[str]:
-        """Return what a reader must know before the figures, and only this domain can say."""
+        """Return warnings before the figures that are specific to the domain."""
         del results
         return ()
 
     def sections(self, results: Results) -> Sequence[Section]:
-        """Return parts of the report that only this domain has."""
+        """Return sections of the report that are specific to the domain."""
         del results
         return ()
 
 
 def _parts_of(value: Any) -> Iterator[str | bytes]:  # noqa: ANN401 - of any kind
-    """Yield everything that a value is made of, in a fixed order."""
+    """Yield the parts of a value in a fixed order, for a digest."""
     if isinstance(value, np.ndarray):
         yield f"{value.dtype} {value.shape}"
         yield repr(value.tolist()) if value.dtype.hasobject else value.tobytes()
@@ -656,15 +653,15 @@ def _parts_of(value: Any) -> Iterator[str | bytes]:  # noqa: ANN401 - of any kin
 
 
 def _parsed(
-    components: Sequence[str | Component], known: Methods, write: Callable[[Component], str]
+    components: Sequence[str | Component], registry: Methods, write: Callable[[Component], str]
 ) -> dict[str, Component]:
-    """Return components by their specs, as `write` writes them."""
-    objects = [known.parse(item) if isinstance(item, str) else item for item in components]
+    """Return components by their specs, as formatted by `write`."""
+    objects = [registry.parse(item) if isinstance(item, str) else item for item in components]
     return {write(item): item for item in objects}
 
 
 def path_digest(path: str) -> str:
-    """Return the digest of a file, which must be there."""
+    """Return the digest of an existing file."""
     if not Path(path).is_file():
-        raise InputError(f"There is no file {path}.")
+        raise InputError(f"File {path} does not exist. Check the path.")
     return file_digest(Path(path), "sha256")

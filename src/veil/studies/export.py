@@ -1,12 +1,10 @@
-"""The tidy tables of a study as files, with how their figures were made.
+"""The tidy tables of a study as files, and a file with the facts to repeat or judge the figures.
 
-How the figures of a study were made, as a file beside its tables.
-A table of figures says what was measured. What it takes to repeat or to judge them stands here:
-the command, the seed, the version, and what is proved of each configuration. No example and no
-part of the data is in it.
+The facts are the command, the seed, the version, and the guarantee of each configuration. They
+contain no examples and no data.
 
-The data and the task are named as the domain calls them. A file without a column ``domain`` is of
-the default domain.
+The columns for data and task have the names that the domain uses. A file without a column
+``domain`` belongs to the default domain.
 """
 
 import csv
@@ -31,7 +29,7 @@ _KEPT = ("command", "veil", "seed")  # of the facts of a study
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is proved of all releases of one subject, and what is not covered."""
+    """The guarantee for all releases of one subject, and its limits."""
 
     kind: str
     total: str
@@ -40,16 +38,16 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """How figures were made; what is not known is empty.
+    """How figures were computed; unknown facts are empty.
 
     Attributes
     ----------
     command, seed, veil
-        What was typed; the seed of the draws; the version.
+        The command line, the seed of the draws, and the version.
     claims
-        By spec and number of releases.
+        Guarantees by spec and number of releases.
     notes
-        Sentences that a reader of the figures must know.
+        Limits and remarks for readers of the figures.
     worst
         The highest risk of a single subject, by spec, number of releases and attacker.
     """
@@ -63,20 +61,20 @@ class Facts:
     worst: Mapping[tuple[str, int, str], float] = field(default_factory=dict)
 
 
-def facts_of(found: Results) -> Facts:
-    """Return how the figures of a study were made."""
-    known = {name: value for name, value in found.facts if name in _KEPT}
+def facts_of(results: Results) -> Facts:
+    """Return the facts about the figures of a study."""
+    typed = {name: value for name, value in results.facts if name in _KEPT}
     claims = {
-        (card.spec, card.size): Claim(card.kind, card.total, card.caveat) for card in found.cards
+        (card.spec, card.size): Claim(card.kind, card.total, card.caveat) for card in results.cards
     }
-    worst = {(spec, size, by): risk for spec, size, by, risk in found.worst}
-    notes = (*found.warnings, *found.notes)
-    return Facts(found.name, **known, claims=claims, notes=notes, worst=worst)
+    worst = {(spec, size, by): risk for spec, size, by, risk in results.worst}
+    notes = (*results.warnings, *results.notes)
+    return Facts(results.name, **typed, claims=claims, notes=notes, worst=worst)
 
 
-def write_facts(found: Results, folder: Path) -> Path:
-    """Write them into a folder, whole or not at all, for their owner alone."""
-    facts, path = facts_of(found), folder / FILE
+def write_facts(results: Results, folder: Path) -> Path:
+    """Write the facts to a folder, completely or not at all, readable only by the owner."""
+    facts, path = facts_of(results), folder / FILE
     claims = [
         {"spec": spec, "size": size, **asdict(claim)}
         for (spec, size), claim in facts.claims.items()
@@ -94,34 +92,32 @@ def write_facts(found: Results, folder: Path) -> Path:
 
 
 def read_facts(folder: Path) -> Facts:
-    """Read them; of tables that were written without them nothing is known."""
+    """Return the facts in a folder; they are empty if the file is missing."""
     path = folder / FILE
     if not path.is_file():
         return Facts()
     try:
         with path.open(encoding="utf-8") as file:
-            return _read(json.loads(file.read(_MOST)))  # a longer one is cut, and no JSON
+            return _read(json.loads(file.read(_MOST)))  # a longer file is cut and so invalid
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        raise InputError(
-            f"{path} does not say how figures were made; run the study again."
-        ) from None
+        raise InputError(f"Cannot read the facts in {path}. Run the study again.") from None
 
 
-def _read(document: Any) -> Facts:  # noqa: ANN401 - whatever the file holds
+def _read(document: Any) -> Facts:  # noqa: ANN401 - any JSON value
     claims = {
-        (str(one["spec"]), int(one["size"])): Claim(
-            str(one["kind"]), str(one["total"]), str(one["caveat"])
+        (str(claim["spec"]), int(claim["size"])): Claim(
+            str(claim["kind"]), str(claim["total"]), str(claim["caveat"])
         )
-        for one in document["claims"]
+        for claim in document["claims"]
     }
-    known = {key: str(document[key]) for key in ("name", *_KEPT)}
+    texts = {key: str(document[key]) for key in ("name", *_KEPT)}
     worst = {
         (str(spec), int(size), str(by)): float(risk) for spec, size, by, risk in document["worst"]
     }
-    return Facts(**known, claims=claims, notes=tuple(map(str, document["notes"])), worst=worst)
+    return Facts(**texts, claims=claims, notes=tuple(map(str, document["notes"])), worst=worst)
 
 
-_COLUMNS = tuple(field.name for field in fields(Row))[:-1]  # the domain comes first, if at all
+_COLUMNS = tuple(field.name for field in fields(Row))[:-1]  # the domain, if any, comes first
 _TYPES = {"value": "float64", "size": "int64", "score": "float64", "low": "float64"}
 _TYPES |= {"high": "float64", "n": "int64", "chance": "float64", "p_value": "float64"}
 _TYPES |= {"upper": "float64"}
@@ -129,27 +125,27 @@ _LATER = {"p_value", "upper"}  # columns that older files do not have
 
 
 def _written(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the columns of a table; that of upper bounds is there if some row has one."""
+    """Return the columns of a table, with the upper bounds only if a row has one."""
     bounded = any(row.upper is not None for row in rows)
     return tuple(name for name in _COLUMNS if name != "upper" or bounded)
 
 
-def write_csv(found: Results, path: Path) -> None:
-    """Write one line per row; a chance, p-value or upper bound that is None is an empty field."""
-    _write(path, found.domain, _written(found.rows), found.rows)
+def write_csv(results: Results, path: Path) -> None:
+    """Write one line per row; an empty field is a chance, p-value or upper bound of None."""
+    _write(path, results.domain, _written(results.rows), results.rows)
 
 
-def write_scores(found: Results, path: Path) -> None:
-    """Write one line per QuIPU score; a curve that was not compared has empty fields."""
+def write_scores(results: Results, path: Path) -> None:
+    """Write one line per QuIPU score; fields of a comparison that was not made are empty."""
     names = tuple(field.name for field in fields(Score))[:-1]
-    _write(path, found.domain, names, found.scores)
+    _write(path, results.domain, names, results.scores)
 
 
-def named(entry: Row | Score) -> dict[str, object]:
-    """Return a row or a score with the names that its domain uses in files."""
+def to_record(entry: Row | Score) -> dict[str, object]:
+    """Return a row or score as a dict with the column names of its domain."""
     values = asdict(entry)
     kind = values.pop("domain")
-    if values.get("upper", 0) is None:  # most rows have none
+    if values.get("upper", 0) is None:  # absent in most rows
         del values["upper"]
     words = vocabulary(kind)
     shown = {} if kind == DEFAULT else {"domain": kind}
@@ -176,47 +172,50 @@ def _write(
         ):
             writer = csv.DictWriter(file, _header(kind, columns), lineterminator="\n")
             writer.writeheader()
-            writer.writerows(map(named, rows))
+            writer.writerows(map(to_record, rows))
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}).") from None
+        raise InputError(f"Cannot write {path} ({error.strerror}).") from None
 
 
-def write_parquet(found: Results, path: Path) -> None:
-    """Write the table with typed columns; needs pyarrow."""
+def write_parquet(results: Results, path: Path) -> None:
+    """Write the rows as Parquet with typed columns, which needs pyarrow."""
     pa, parquet = pyarrow(), pyarrow_parquet()
-    names = _header(found.domain, _written(found.rows))
+    names = _header(results.domain, _written(results.rows))
     kinds = {name: getattr(pa, _TYPES.get(name, "string"))() for name in names}
-    rows = list(map(named, found.rows))
+    rows = list(map(to_record, results.rows))
     columns = {name: [row.get(name) for row in rows] for name in names}
     table = pa.table(columns, schema=pa.schema(list(kinds.items())))
     try:
         with whole_file(path) as part:
             parquet.write_table(table, part)
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}).") from None
+        raise InputError(f"Cannot write {path} ({error.strerror}).") from None
 
 
-def export(found: Results, folder: Path, name: str = "results") -> list[Path]:
-    """Write the tables into a folder as CSV and, where pyarrow is there, the rows as Parquet.
+def export(results: Results, folder: Path, name: str = "results") -> list[Path]:
+    """Write the tables as CSV, the facts and, if pyarrow is installed, the rows as Parquet.
 
-    Beside them `veil.studies.export` says how the figures were made.
+    Return the paths of the files.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     written = [folder / f"{name}.csv", folder / "scores.csv"]
-    write_csv(found, written[0])
-    write_scores(found, written[1])
-    written.append(write_facts(found, folder))
+    write_csv(results, written[0])
+    write_scores(results, written[1])
+    written.append(write_facts(results, folder))
     try:
-        write_parquet(found, folder / f"{name}.parquet")
+        write_parquet(results, folder / f"{name}.parquet")
     except MissingExtraError:
         return written
     return [*written, folder / f"{name}.parquet"]
 
 
 def read_csv(path: Path) -> tuple[Row, ...]:
-    """Read a table that `write_csv` wrote."""
+    """Return the rows of a table that `write_csv` wrote."""
     if not path.is_file():
-        raise InputError(f"There is no {path}; run 'veil audit' first, or name its folder.")
+        raise InputError(
+            f"File {path} does not exist. Run 'veil audit' first, or choose its folder with"
+            " --results."
+        )
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = csv.DictReader(file)
@@ -225,16 +224,16 @@ def read_csv(path: Path) -> tuple[Row, ...]:
                 _row({names[name]: text for name, text in line.items()}) for line in lines
             )
     except (OSError, ValueError, TypeError, KeyError, csv.Error):
-        raise InputError(f"{path} is not a table of an audit; run 'veil audit' again.") from None
+        raise InputError(f"{path} is not a table of a report. Run 'veil audit' again.") from None
 
 
 def _columns(header: Sequence[str]) -> dict[str, str]:
-    """Return what the columns of a file are; data and task stand before the mechanism."""
+    """Return the field of `Row` for each column; data and task come before the mechanism."""
     place = header.index("mechanism")
     names = dict(zip(header, header, strict=True))
     names |= {header[place - 2]: "data", header[place - 1]: "task"}
-    there = set(names.values())
-    if place < 2 or not set(_COLUMNS) - _LATER <= there <= {*_COLUMNS, "domain"}:
+    present = set(names.values())
+    if place < 2 or not set(_COLUMNS) - _LATER <= present <= {*_COLUMNS, "domain"}:
         raise ValueError
     return names
 

@@ -1,7 +1,7 @@
-"""From the results of the steps to the tidy table: means with intervals, the same for all domains.
+"""The tidy table of a study: means with intervals from the results of its steps.
 
-`ranked` makes the figures of risk, recovery and linkage of any attack; `gather` makes the table,
-the scores and the guarantee cards of all that a store holds.
+`ranked` yields the figures of risk, recovery and linkage of any attack. `gather` returns the
+table, the scores and the guarantee cards of all results in a store.
 """
 
 import math
@@ -31,7 +31,7 @@ from veil.studies.results import PLAIN, Card, Example, Kind, Results, Row, Score
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
 
-Samples = dict[Row, Floats]  # (n,) what a row is the mean of, by subject; nan where there is none
+Samples = dict[Row, Floats]  # (n,) the values behind the mean of a row, by subject; nan if missing
 
 ATTACK = "attack"  # the kind of steps that give risks
 
@@ -41,7 +41,7 @@ def ranked(
 ) -> Iterator[Figure]:
     """Yield the figures of an attack that ranks the truth: risks, recovery, or linkage.
 
-    Where not the `whole` release was looked at there is no risk: only what is recovered of it.
+    An attack on less than the `whole` release has no risk, only a recovery.
     """
     if not len(outcome.ranks):
         return
@@ -54,7 +54,7 @@ def ranked(
 
 
 def _risks(outcome: Outcome, by: str, kind: str) -> Iterator[Figure]:
-    """Yield the four risks of one attack, each beside what a blind guess reaches."""
+    """Yield the four risks of one attack, each with the success of a blind guess."""
     among = outcome.candidates
     for who in ATTACKERS:
         gained = successes(outcome, who)
@@ -67,7 +67,7 @@ def _risks(outcome: Outcome, by: str, kind: str) -> Iterator[Figure]:
 def _recovery(outcome: Outcome, by: str, words: Vocabulary) -> Iterator[Figure]:
     """Yield the share of whole subjects, and of their parts, that the first guess gets right.
 
-    A label is neither: who knows it does not know the subject.
+    Labels have a separate measure, because knowing a label does not identify the subject.
     """
     ranks, among = outcome.ranks, outcome.candidates
     right = first_guess(ranks, outcome.ties) * (ranks <= among)
@@ -92,7 +92,7 @@ def _recovered(measure: str, right: Floats, blind: Floats, outcome: Outcome, by:
 
 
 def results(study: Study, store: Store) -> Results:
-    """Gather what a store holds of a study; what is not there yet is noted, and no error."""
+    """Return the results of a study in a store; missing steps give a note, not an error."""
     experiment = open_experiment(study)
     return gather(experiment, experiment.cells(), experiment.plain(), store)
 
@@ -105,9 +105,9 @@ def gather(
     seconds: float | None = None,
     workers: int | None = None,
 ) -> Results:
-    """Gather what a store holds of these cells.
+    """Return the results of these cells in a store.
 
-    `seconds` is how long this run took, `workers` how many processes computed it.
+    `seconds` is the duration of this run, `workers` its number of processes.
     """
     sheet = Sheet(experiment, store)
     for step in plain:
@@ -136,17 +136,17 @@ def gather(
 
 
 class ResultSource(Protocol):
-    """Where results are found by the keys of their steps: a `Store`, or a dict of them."""
+    """Source of results by the keys of their steps: a `Store` or a dict."""
 
     def get(self, key: str, /) -> Result | None:
-        """Return the result of a step; None for one that is not there."""
+        """Return the result of a step, or None if it is missing."""
         ...
 
 
 class Sheet:
-    """The rows, samples and cards of the steps that were added so far.
+    """The rows, samples and cards of the steps added so far.
 
-    `measures` are the only ones of which means are taken; None for all.
+    `measures` limits the measures; None for all.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class Sheet:
             self._add(start, figure)
 
     def _head(self, cell: Cell | None, step: Step) -> Row:
-        """Return a row that says what was measured, without any figure."""
+        """Return a row with the configuration, without figures."""
         gap = math.nan
         return Row(
             data=self.experiment.data,
@@ -208,17 +208,17 @@ class Sheet:
         )
 
     def _add(self, head: Row, figure: Figure) -> None:
-        """Add the mean over what could be measured, if there was anything."""
+        """Add the row of a figure, if it has a finite value."""
         if self.measures is not None and figure.measure not in self.measures:
             return
         values = np.asarray(figure.values, dtype=np.float64)
-        known = np.isfinite(values)
-        if not known.any():
+        present = np.isfinite(values)
+        if not present.any():
             return
         subjects = figure.subjects
         mean = figure.mean
         if mean is None:
-            mean = bootstrap(values[known], None if subjects is None else subjects[known])
+            mean = bootstrap(values[present], None if subjects is None else subjects[present])
         row = replace(
             head,
             task=figure.task,
@@ -239,7 +239,7 @@ class Sheet:
             self.samples[row] = _by_subject(figure, values, self.experiment.n)
 
     def _cut(self, row: Row) -> Row:
-        """Cut a utility or risk to its range: the mean of values that may lie outside it."""
+        """Clip a utility or risk to its range, because values may be out of range."""
         words = self.experiment.words
         top = (words.utility if row.kind == "utility" else words.axis(row.measure)).top
         score, low, high = np.clip([row.score, row.low, row.high], 0.0, top).tolist()
@@ -258,7 +258,7 @@ def _gaps(cell: Cell, step: Step, result: Result) -> Iterator[str]:
 
 
 def _by_subject(figure: Figure, values: Floats, n: int) -> Floats:
-    """Return the mean of the values of each subject (n,), nan where there is none."""
+    """Return the mean of the values of each subject (n,), nan if there are none."""
     if figure.subjects is None:
         return values
     gained = np.bincount(figure.subjects, values, minlength=n)
@@ -269,7 +269,7 @@ def _by_subject(figure: Figure, values: Floats, n: int) -> Floats:
 
 
 def _card(experiment: Experiment, cell: Cell, release: Result) -> Card:
-    """Return what is claimed of a configuration, for one unit and for a whole release."""
+    """Return the guarantee of a configuration, for one unit and for a whole release."""
     claim = experiment.claim(cell, release)
     epsilon = claim.epsilon if claim.kind != "none" and math.isfinite(claim.epsilon) else None
     total = str(experiment.cost(cell, release))
@@ -280,7 +280,7 @@ def _card(experiment: Experiment, cell: Cell, release: Result) -> Card:
 def _facts(
     experiment: Experiment, spent: float, seconds: float | None, workers: int | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield what must be known to repeat a study, as pairs of a name and a value."""
+    """Yield the facts needed to repeat a study, as pairs of a name and a value."""
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv[0] else ""
     pairs = [
         ("command", command),
@@ -299,16 +299,16 @@ def _facts(
 def _notes(
     experiment: Experiment, cells: Sequence[Cell], missing: int, scores: Sequence[Score]
 ) -> Iterator[str]:
-    """Yield sentences that a reader of the figures must know."""
+    """Yield remarks for readers of the figures."""
     if experiment.seeded:
-        yield "The releases are seeded, so that they can be repeated: they are not private."
+        yield "The releases are reproducible because of a seed: they are not private."
     if missing:
-        yield f"{missing:,} steps are not computed yet: their figures are not here."
+        yield f"{missing:,} steps are not computed yet, so their figures are missing."
     unfinished = dict.fromkeys(score.curve for score in scores if score.missing)
     if unfinished:
         yield (
-            f"Points are missing on {', '.join(unfinished)}: the QuIPU score is that of the points"
-            " that are there."
+            f"{', '.join(unfinished)} has missing points: the QuIPU score covers only the computed"
+            " points."
         )
     yield from experiment.notes()
     if any(cell.parameter == "" for cell in cells):

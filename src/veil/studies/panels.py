@@ -1,4 +1,4 @@
-"""From the tidy table to curves of the risk-utility plane, and their scores."""
+"""Curves of the risk-utility plane from the tidy table, and their scores."""
 
 import math
 import re
@@ -40,8 +40,8 @@ class Curve:
 class Panel:
     """One plane: the data, its user, an attacker, and the measure of the attacker's success.
 
-    `plain` is the utility without any protection, `lost` the number of configurations that have
-    no place in the plane, because a figure is missing or not a number.
+    `plain` is the utility without protection, `lost` the number of configurations that are not on
+    the plane because a figure is missing or not a number.
     """
 
     data: str
@@ -56,7 +56,7 @@ class Panel:
 
 
 def key(row: Row) -> Key:
-    """Return what the rows of one curve have in common.
+    """Return the key that the rows of one curve share.
 
     >>> row = Row("c", "e", "vickrey", "vickrey(epsilon=5.0, t=0.75)", "epsilon", 5.0, 50,
     ...           "risk", "lazy", "inference", 0.1, 0.0, 0.2, 43)
@@ -71,9 +71,9 @@ def key(row: Row) -> Key:
 
 
 def names(rows: Iterable[Row]) -> dict[tuple[Key, int], str]:
-    """Name each curve by its mechanism, and by the values that only this curve of it has.
+    """Return the name of each curve: its mechanism, and the values that distinguish it.
 
-    Size 0 stands for the curve whatever the number of releases.
+    Size 0 means the curve for any number of releases.
     """
     sizes: dict[Key, set[int]] = {}
     kind = DEFAULT
@@ -94,7 +94,7 @@ def names(rows: Iterable[Row]) -> dict[tuple[Key, int], str]:
 
 
 def panels(rows: Sequence[Row]) -> list[Panel]:
-    """Join each risk with the utility of the same configuration."""
+    """Return the planes, with each risk joined to the utility of the same configuration."""
     utility = _utilities(rows)
     cells: dict[tuple[str, str, str, str], list[Point]] = {}
     for row in rows:
@@ -112,7 +112,7 @@ def panels(rows: Sequence[Row]) -> list[Panel]:
 
 
 def is_utility(row: Row) -> bool:
-    """Whether this is the utility that the plane shows."""
+    """Return whether a row is the utility that the plane shows."""
     if row.kind != "utility":
         return False
     return row.measure.casefold() == vocabulary(row.domain).utility.name.casefold()
@@ -134,7 +134,7 @@ def _missing(row: Row) -> Row:
 
 
 def _ordered(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Order points towards the more useful: the sign of an area depends on the direction."""
+    """Sort points from private to useful: the sign of an area depends on the direction."""
     first = points[0].risk
     cls = mechanism_class(first.domain, first.mechanism)
     private = cls is not None and cls.direction(first.parameter) == "private"
@@ -158,7 +158,7 @@ def _panel(
         else:
             lost += 1
     curves = tuple(Curve(name, _ordered(line)) for name, line in lines.items())
-    plain = [
+    unprotected = [
         row
         for row in filter(is_utility, rows)
         if row.mechanism == PLAIN
@@ -173,7 +173,7 @@ def _panel(
         attacker,
         measure,
         curves,
-        plain[0] if plain else None,
+        unprotected[0] if unprotected else None,
         chance,
         lost,
         rows[0].domain,
@@ -184,7 +184,7 @@ _VALUE = re.compile(r"""(\w+)=("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]*)""")
 
 
 def short_names(keys: Iterable[Key]) -> dict[Key, str]:
-    """Name curves by their mechanism and by the fixed values that its curves do not share.
+    """Return names of curves: the mechanism and the fixed values that its curves do not share.
 
     >>> one, other = ("v", "e", "v(t=0.75, noise='cmp')"), ("v", "e", "v(t=0.75, noise='mhl')")
     >>> list(short_names([one, other]).values())
@@ -201,7 +201,7 @@ def short_names(keys: Iterable[Key]) -> dict[Key, str]:
 
 
 def _distinct_names(group: list[Key]) -> dict[Key, str]:
-    """Name curves of one mechanism by the shortest form that is different for all."""
+    """Return the shortest distinct names for curves of one mechanism."""
     for labels in (_differing_values(group), {curve: curve[2] for curve in group}):
         if len(set(labels.values())) == len(group):
             return labels
@@ -209,7 +209,7 @@ def _distinct_names(group: list[Key]) -> dict[Key, str]:
 
 
 def _differing_values(group: list[Key]) -> dict[Key, str]:
-    """Name curves by the fixed values that not all of them share."""
+    """Return names of curves with the fixed values that not all of them share."""
     fixed = {curve: _fixed_values(curve) for curve in group}
     labels = {}
     for curve, values in fixed.items():
@@ -223,7 +223,7 @@ def _differing_values(group: list[Key]) -> dict[Key, str]:
 
 
 def _fixed_values(curve: Key) -> dict[str, str]:
-    """Return the values of a spec as they are written, texts without their quotes."""
+    """Return the values in a spec as written, but strings without quotes."""
     mechanism, _, rest = curve
     return {
         name: value[1:-1] if value[:1] in ("'", '"') else value.strip()
@@ -239,15 +239,15 @@ Planned = Counter[
 def scores(
     rows: Sequence[Row], samples: Mapping[Row, Floats], planned: Planned | None = None
 ) -> tuple[Score, ...]:
-    """Return the score of each curve, and how far it lies behind the best one of its plane.
+    """Return the score of each curve, and its distance to the best one of its plane.
 
     Parameters
     ----------
     samples
-        (n,) the values by subject that a row of risk or utility is the mean of, in the same order
-        of subjects for all; nan where a subject has none.
+        (n,) the values behind the mean of each row of risk or utility, in the same order of
+        subjects for all rows; nan if missing.
     planned
-        How many points each curve has when everything is computed.
+        Number of points of each complete curve.
     """
     results: list[Score] = []
     with one_blas_thread():  # the products are many and small
@@ -260,7 +260,7 @@ def scores(
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """A curve by subject: column j of both arrays (points, n) is the same one."""
+    """A curve by subject: column j of both arrays (points, n) is subject j."""
 
     curve: Curve
     risks: Floats
@@ -275,8 +275,8 @@ class _Line:
         )
 
     @property
-    def known(self) -> NDArray[np.bool_]:
-        """Which subjects (n,) are known at every point."""
+    def complete(self) -> NDArray[np.bool_]:
+        """Mask (n,) of the subjects with values at every point."""
         return np.asarray(np.isfinite(self.risks + self.utilities).all(axis=0))
 
     def at(self, subjects: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -287,20 +287,20 @@ def _score(panel: Panel, line: _Line, planned: Planned | None) -> Score:
     first = line.curve.points[0].risk
     mechanism, parameter, spec = key(first)
     points = len(line.curve.points)
-    wanted = planned[key(first), first.size, panel.attacker] if planned is not None else points
+    total = planned[key(first), first.size, panel.attacker] if planned is not None else points
     score = Score(
         panel.data, panel.task, panel.attacker, panel.measure, line.curve.name, mechanism,
-        spec, parameter, first.size, math.nan, math.nan, math.nan, 0, points, wanted - points,
+        spec, parameter, first.size, math.nan, math.nan, math.nan, 0, points, total - points,
         domain=panel.domain,
     )  # fmt: skip
-    if not line.known.any():
+    if not line.complete.any():
         return score
-    area = quipu_interval(*line.at(line.known))
+    area = quipu_interval(*line.at(line.complete))
     return replace(score, score=float(area), low=area.low, high=area.high, n=area.n)
 
 
 def _ranked(lines: Sequence[_Line], results: Sequence[Score]) -> list[Score]:
-    """Compare every curve of more than one point with the best of them, on the same subjects."""
+    """Compare every curve of several points with the best one, on the same subjects."""
     ranked = [i for i, score in enumerate(results) if score.points > 1 and score.n]
     if not ranked:
         return list(results)
@@ -312,37 +312,37 @@ def _ranked(lines: Sequence[_Line], results: Sequence[Score]) -> list[Score]:
 
 
 def _behind(best: _Line, line: _Line, score: Score) -> Score:
-    both = best.known & line.known
-    if not both.any():
+    common = best.complete & line.complete
+    if not common.any():
         return score
-    gap = quipu_difference(*best.at(both), *line.at(both))
+    gap = quipu_difference(*best.at(common), *line.at(common))
     return replace(score, behind=float(gap), behind_low=gap.low, behind_high=gap.high)
 
 
 def compared(rows: Sequence[Row], samples: Mapping[Row, Floats]) -> tuple[Row, ...]:
-    """Give each utility its p-value against no protection for the same task, where that is known.
+    """Return rows in which each utility has its p-value against no protection, if known.
 
-    The test is paired: the same subjects, by a random choice of signs of their differences.
+    The test is a paired randomisation test: the signs of the differences by subject are random.
     """
     p: dict[Row, float] = {}
-    for plain in rows:
-        if plain.mechanism == PLAIN and is_utility(plain):
-            place = (plain.data, plain.task)
+    for unprotected in rows:
+        if unprotected.mechanism == PLAIN and is_utility(unprotected):
+            place = (unprotected.data, unprotected.task)
             others = [
                 row
                 for row in filter(is_utility, rows)
                 if row.mechanism != PLAIN and (row.data, row.task) == place
             ]
-            p |= _against(samples[plain], others, samples)
+            p |= _against(samples[unprotected], others, samples)
     return tuple(replace(row, p_value=p[row]) if row in p else row for row in rows)
 
 
 def _against(
-    plain: Floats, others: Sequence[Row], samples: Mapping[Row, Floats]
+    unprotected: Floats, others: Sequence[Row], samples: Mapping[Row, Floats]
 ) -> dict[Row, float]:
-    gaps = {row: samples[row] - plain for row in others}
-    known = {row: gap for row, gap in gaps.items() if np.isfinite(gap).any()}
-    if not known:
+    gaps = {row: samples[row] - unprotected for row in others}
+    finite = {row: gap for row, gap in gaps.items() if np.isfinite(gap).any()}
+    if not finite:
         return {}
-    values = p_values(np.stack(list(known.values())))
-    return dict(zip(known, values.tolist(), strict=True))
+    values = p_values(np.stack(list(finite.values())))
+    return dict(zip(finite, values.tolist(), strict=True))

@@ -35,23 +35,23 @@ def plane(
     Parameters
     ----------
     experiment
-        What is measured; its own mechanisms and attackers do not count.
+        The data and the domain; its own mechanisms and attacks are ignored.
     mechanisms
         Specs, or objects, which need not be registered.
     attackers
-        Specs or objects; by default those that the domain tries on each mechanism. The risk of a
-        point is the highest among them.
+        Specs or objects; by default the usual attacks of the domain on each mechanism. The risk of
+        a point is the highest among them.
     measure
-        How success is counted; by default the first of the domain's measures that each attack has.
+        Measure of success; by default the first of the domain's measures that each attack has.
     parameter
-        The one in which the mechanisms differ, which gives the points their `value`.
+        The parameter in which the mechanisms differ, which is the `value` of a point.
     spec
-        Writes a mechanism for its point.
+        Formats a mechanism for its point.
     utility, recommender
-        Labels of the plane: how utility is measured, and what is learnt from a release.
+        Labels of the plane: the measure of utility, and the model that is fitted to a release.
     """
     if isinstance(mechanisms, str) or not len(mechanisms):
-        raise ParameterError("A plane needs a list of mechanisms; name at least one spec.")
+        raise ParameterError("A plane needs a list of mechanisms, with at least one spec.")
     experiment = experiment.trying(mechanisms, attackers)
     cells = experiment.cells()
     measures = (
@@ -89,9 +89,9 @@ def plane(
 def _cell_point(
     experiment: Experiment, cell: Cell, measures: tuple[str, str], shared: dict[str, Result]
 ) -> PlanePoint:
-    """Compute a configuration and return its point; what cannot be measured is an error.
+    """Return the point of a configuration; raise an error if it cannot be measured.
 
-    `shared` keeps what releases are made from, as the probabilities of a classifier.
+    `shared` caches results that several releases use, such as the probabilities of a classifier.
     """
     for step in experiment.plain() if cell.release.of else ():
         if step.key == cell.release.of and step.key not in shared:
@@ -109,8 +109,8 @@ def _cell_point(
     risk, utility = _strongest(sheet.rows), _utility(sheet.rows)
     if risk is None or utility is None:
         raise InputError(
-            f"No attack on {cell.mechanism.name} measures '{measures[0]}'; choose another"
-            " attacker or measure."
+            f"No attack on {cell.mechanism.name} measures '{measures[0]}'. Choose another attack"
+            " or measure."
         )
     attack = next(s for s in cell.steps if s.kind == ATTACK and s.by == risk.attacker)
     release, attacked = results[cell.release.key], results[attack.key]
@@ -124,7 +124,7 @@ def _cell_point(
 
 
 def _plain_point(experiment: Experiment, measures: tuple[str, str]) -> PlanePoint:
-    """Return the point without protection, `UNATTACKED` where nobody attacks that."""
+    """Return the point of the unprotected data, or `UNATTACKED` if no attack applies to it."""
     if not experiment.attacks_plain:
         return UNATTACKED
     results: dict[str, Result] = {}

@@ -1,4 +1,4 @@
-"""Where the steps of a study are computed: here, in worker processes, or on a cluster."""
+"""Executors for the steps of a study: this process, worker processes, or a Dask cluster."""
 
 import importlib
 import multiprocessing
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 class InlineExecutor(Executor):
-    """Computes each step at once, in this process."""
+    """Executor that computes each step at once, in this process."""
 
     def submit(self, work: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:  # noqa: ANN401
-        """Do the work, and return what came of it."""
+        """Return a completed future with the result or the error."""
         done: Future[T] = Future()
         try:
             done.set_result(work(*given, **named))
@@ -33,9 +33,9 @@ class InlineExecutor(Executor):
 
 
 def processes(workers: int) -> ProcessPoolExecutor:
-    """Return fresh worker processes that share the processors among them.
+    """Return new worker processes that divide the processors among themselves.
 
-    They end with this process, whatever ends it, and leave Ctrl-C to it.
+    They always end with this process, and ignore Ctrl-C.
     """
     spawn = multiprocessing.get_context("spawn")
     turn = spawn.Value("i", 0)
@@ -43,11 +43,11 @@ def processes(workers: int) -> ProcessPoolExecutor:
 
 
 def kill_workers(pool: Executor) -> None:
-    """End worker processes at once: what they were doing is of no use any more.
+    """Kill worker processes at once, without waiting for their results.
 
-    A worker that is killed in the middle of a result leaves half of it in the pipe. The pool's
-    thread would read on for ever, and this program never end, as long as somebody could still
-    write: so our own end of the pipe is closed, and it reads that no more will come.
+    A worker that is killed while it sends a result leaves half of it in the pipe. The pool's
+    thread would wait for the other half forever, because this process could still write to the
+    pipe. Closing our end of the pipe ends the thread.
     """
     running = dict(getattr(pool, "_processes", None) or {})
     results = getattr(getattr(pool, "_result_queue", None), "_writer", None)
@@ -62,13 +62,13 @@ def kill_workers(pool: Executor) -> None:
 
 
 def _settle(turn: "Synchronized[int]", workers: int) -> None:
-    """Give a worker its share of the processors, and tie it to the life of its parent."""
+    """Limit a worker to its share of the processors, and end it with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow_parent, daemon=True).start()
     with turn.get_lock():
         number = turn.value
         turn.value += 1
-    if hasattr(os, "sched_setaffinity"):  # every pool of threads is sized by what is allowed here
+    if hasattr(os, "sched_setaffinity"):  # thread pools adapt their size to this
         allowed = sorted(os.sched_getaffinity(0))
         own = allowed[number % workers :: workers] or [allowed[number % len(allowed)]]
         with suppress(OSError):
@@ -87,7 +87,7 @@ def _follow_parent() -> None:
 
 @contextmanager
 def dask_executor(address: str, seconds: float = 30.0) -> Iterator[Executor]:
-    """Connect to the scheduler of a Dask cluster, whose workers have Veil and the data, too."""
+    """Yield an executor on a Dask cluster, whose workers must have Veil and the data."""
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
@@ -98,13 +98,13 @@ def dask_executor(address: str, seconds: float = 30.0) -> Iterator[Executor]:
         client = distributed.Client(address, timeout=seconds, set_as_default=False)
     except (OSError, ValueError) as error:
         raise EngineError(
-            f"No Dask scheduler answers at {address[:80]} ({type(error).__name__}); start one with"
+            f"No Dask scheduler answers at {address[:80]} ({type(error).__name__}). Start one with"
             " 'dask scheduler', and workers with 'dask worker'."
         ) from None
     executor = client.get_executor(pure=False)
     try:
         yield cast(Executor, executor)
-    finally:  # nothing is waited for: who leaves has all that is wanted, or wants no more
+    finally:  # do not wait: all results are here, or no longer needed
         with suppress(Exception):
             if client.status == "running":
                 executor.shutdown(wait=False)
@@ -112,10 +112,10 @@ def dask_executor(address: str, seconds: float = 30.0) -> Iterator[Executor]:
             client.close(timeout=_GOODBYE)
 
 
-_GOODBYE = 5.0  # seconds for a cluster to see us off
+_GOODBYE = 5.0  # seconds to disconnect from a cluster
 
 
 def is_cut_off(executor: Executor) -> bool:
-    """Tell whether the scheduler of a cluster is gone; other executors have none."""
+    """Return whether an executor has lost the scheduler of its cluster."""
     status = getattr(getattr(executor, "_client", None), "status", "running")
     return bool(status != "running")

@@ -17,28 +17,28 @@ class Row:
     Attributes
     ----------
     data, task
-        Name of the data, and who used the release: a classifier, a question.
+        Name of the data, and of the user of the release: a classifier, a question.
     mechanism, spec, parameter, value
-        Name of the mechanism, its whole spec, the parameter that is swept, and its value here. All
-        rows of one mechanism that differ in `value` alone are one curve of the plane.
+        Name of the mechanism, its whole spec, the swept parameter, and its value here. All rows of
+        a mechanism that differ only in `value` form one curve of the plane.
     size
         Number of releases of each subject.
     kind, measure
-        What was measured: ``risk`` by an attacker and a measure of success (lazy, active,
-        motivated, persistent), ``utility``, ``similarity`` (how alike original and release are),
-        ``loss``, ``recovery`` (share of subjects, or of their parts, by `size`) or ``linkage``
-        (how well releases are told from others').
+        The kind of figure: ``risk`` by an attack and a measure of success (lazy, active,
+        motivated, persistent), ``utility``, ``similarity`` (of original and release), ``loss``,
+        ``recovery`` (share of subjects, or of their parts, by `size`) or ``linkage`` (success at
+        linking releases of the same subject).
     attacker
-        Spec of the attacker for risk, recovery and linkage, else "".
+        Spec of the attack for risk, recovery and linkage, else "".
     score, low, high, n
         The mean over `n` subjects and its 95 % bootstrap interval.
     chance
-        What a blind guess would reach, for risk, recovery and linkage; else None.
+        Success of a blind guess, for risk, recovery and linkage; else None.
     p_value
-        For the utility of the plane: of the paired test against no protection; else None.
+        For the utility of the plane, p-value of the paired test against no protection; else None.
     upper
-        What the score is at most with 97.5 % confidence, for risks that subtract a baseline or a
-        control. None where the bound of a mean holds.
+        Upper bound of the score with 97.5 % confidence, for risks that subtract a baseline or a
+        control. None if the usual bound of a mean holds.
     domain
         The kind of data: a name of `veil.studies.DOMAINS`, or of a plugin's.
     """
@@ -70,18 +70,18 @@ class Score:
     Attributes
     ----------
     measure
-        By which the attacker's success is counted: lazy, active or motivated.
+        Measure of success: lazy, active or motivated.
     curve, mechanism, spec, parameter
         Name of the curve in the report, its mechanism, the spec without the swept parameter, and
         that parameter.
     score, low, high, n
-        The score of the mean curve and its 95 % bootstrap interval over the `n` subjects that are
-        known at every point.
+        The score of the mean curve and its 95 % bootstrap interval over the `n` subjects with
+        values at every point.
     points, missing
-        How many points it is computed from, and how many more the study has.
+        Number of points in the score, and of further points in the study.
     behind, behind_low, behind_high
         The best score of the same plane minus this one, with the 95 % interval of the paired
-        bootstrap; 0 for the best itself, None for a single point, whose score says nothing.
+        bootstrap; 0 for the best itself, None for a single point, whose score is meaningless.
     """
 
     data: str
@@ -106,19 +106,19 @@ class Score:
 
     @property
     def best(self) -> bool:
-        """Whether no other of its plane has a higher score."""
+        """Whether no other score of its plane is higher."""
         return self.behind == 0
 
     @property
     def alike(self) -> bool:
-        """Whether it is not the best, but cannot be told from it."""
+        """Whether it is not the best, but cannot be distinguished from it."""
         low, high = self.behind_low, self.behind_high
         return not self.best and low is not None and high is not None and low <= 0 <= high
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A subject of the study and some of its releases; studies are made of public data."""
+    """A subject of the study and some of its releases."""
 
     spec: str
     subject: str
@@ -127,7 +127,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is claimed of one configuration: kind, epsilon per unit, total, and the caveat.
+    """The guarantee of one configuration: kind, epsilon per unit, total, and limits.
 
     The total is that of `size` releases of a subject.
     """
@@ -144,13 +144,12 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Everything that a report shows.
+    """The content of a report.
 
-    `facts` are pairs of a name and a value: the command, versions, the seed, the data, the
-    machine's number of cores, and the time it took. `remarks` are sentences of the summary, and
-    `sections` parts of the report, that only the domain of the study has. `worst` is the highest
-    risk of a single subject, by spec, size and attacker, where that is known. `warnings` are what
-    a reader must know before the figures.
+    `facts` are pairs of a name and a value: the command, versions, the seed, the data, the number
+    of cores, and the time. `remarks` (in the summary) and `sections` are specific to the domain.
+    `worst` is the highest risk of a single subject, by spec, size and attack, if known. `warnings`
+    come before the figures.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Where the results of a study are kept: one SQLite file that survives any end of the process."""
+"""The store of a study: one SQLite file, which survives a crash or kill of the process."""
 
 import io
 import json
@@ -20,9 +20,9 @@ from veil.core.errors import InputError
 from veil.core.outcome import Outcome
 
 FILE = "study.sqlite"
-FORMAT = 1  # of the tables; a change of layout needs a new number
+FORMAT = 1  # version of the tables
 _RANKS = ("ranks", "candidates", "subjects", "prior", "left", "ties", "prior_ties", "unanswered")
-_WAIT = 60.0  # seconds for another process to finish its writing
+_WAIT = 60.0  # seconds to wait for another process that is writing
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS steps (
@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS steps (
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What one step gave: numbers per subject in arrays, everything else as JSON values."""
+    """The result of a step: arrays with numbers per subject, and JSON values."""
 
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -42,33 +42,33 @@ class Result:
 
     @classmethod
     def of(cls, outcome: Outcome) -> "Result":
-        """Return the ranks of an attack, from which its other figures follow."""
+        """Return the ranks of an attack, which determine its other figures."""
         arrays = {name: getattr(outcome, name) for name in _RANKS}
-        kept = {name: array for name, array in arrays.items() if array is not None}
-        return cls(kept, {"unit": outcome.unit})
+        present = {name: array for name, array in arrays.items() if array is not None}
+        return cls(present, {"unit": outcome.unit})
 
     def outcome(self) -> Outcome:
-        """Return the outcome of an attack that was kept."""
+        """Return the stored outcome of an attack."""
         arrays: dict[str, Any] = dict(self.arrays)
-        if "texts" in arrays:  # as older stores call them
+        if "texts" in arrays:  # the name in older stores
             arrays["subjects"] = arrays.pop("texts")
         return Outcome(**arrays, unit=self.data["unit"])
 
 
 class Store:
-    """Results by the content of what they were made from.
+    """Results of steps, by the digest of their inputs.
 
     Every result is one transaction with a rollback journal and ``synchronous=FULL``: once `put`
-    returns it is on the disk, and a process that is killed in the middle leaves nothing half
-    written. Steps take seconds, so that the milliseconds of a full sync do not matter; and unlike
-    a write-ahead log this leaves a single file. Several processes may use one store.
+    returns it is on the disk, and a process that is killed leaves nothing half written. Steps take
+    seconds, so the milliseconds of a full sync do not matter; unlike a write-ahead log, a journal
+    leaves a single file. Several processes may use one store.
     """
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / FILE
         with self._explained():
             _make_private(folder, self.file)
-            # Transactions are begun below: the module's own do not begin before a table is made.
+            # We begin transactions ourselves: those of the module do not cover CREATE TABLE.
             self._db = sqlite3.connect(self.file, timeout=_WAIT, isolation_level=None)
             try:
                 self._db.execute("PRAGMA journal_mode=DELETE")
@@ -90,25 +90,25 @@ class Store:
         self._db.close()
 
     def _open(self) -> None:
-        """Make the tables, or see that they are ones that can be read."""
+        """Create the tables, or check that their format is readable."""
         from veil.core.version import __version__
 
         with self._writing():
             for statement in filter(str.strip, _TABLES.split(";")):
                 self._db.execute(statement)
-            found = dict(self._db.execute("SELECT name, value FROM meta"))
-            if not found:
+            meta = dict(self._db.execute("SELECT name, value FROM meta"))
+            if not meta:
                 rows = [("format", str(FORMAT)), ("written by", f"veil {__version__}")]
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
-        written = found.get("format", str(FORMAT))
+        written = meta.get("format", str(FORMAT))
         if not written.isdecimal() or int(written) > FORMAT:
             raise InputError(
-                f"{self.file} was written by a newer version ({found.get('written by', '?')[:40]})"
-                " than this one; update Veil, or name another folder."
+                f"{self.file} was written by a newer version ({meta.get('written by', '?')[:40]})"
+                " than this one. Update Veil or choose another folder."
             )
 
     def put(self, key: str, kind: str, spec: str, result: Result) -> None:
-        """Keep the result of a step; it is on the disk when this returns."""
+        """Store the result of a step; it is on the disk when this returns."""
         row = (key, kind, spec, datetime.now(UTC).isoformat(timespec="seconds"), result.seconds)
         data = json.dumps(result.data)
         with self._explained(), self._writing():
@@ -118,7 +118,7 @@ class Store:
             )
 
     def get(self, key: str) -> Result | None:
-        """Return the result of a step; None for one that is not there, or not whole."""
+        """Return the result of a step, or None if it is missing or damaged."""
         with self._explained():
             row = self._db.execute(
                 "SELECT data, arrays, seconds FROM steps WHERE key = ?", (key,)
@@ -129,43 +129,43 @@ class Store:
             return None
 
     def keys(self) -> set[str]:
-        """Return the keys of all steps that are there."""
+        """Return the keys of all stored steps."""
         with self._explained():
             return {key for (key,) in self._db.execute("SELECT key FROM steps")}
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Write all of it or nothing; other processes wait."""
+        """Write everything inside or nothing; other processes wait."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            with suppress(sqlite3.Error):  # after a full disk it is rolled back already
+            with suppress(sqlite3.Error):  # a full disk has already rolled it back
                 self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what SQLite and the disk say into one sentence."""
+        """Raise errors of SQLite and the disk as an InputError."""
         try:
             yield
         except OSError as error:
-            raise InputError(f"{self.file} cannot be written ({error.strerror}).") from None
+            raise InputError(f"Cannot write {self.file} ({error.strerror}).") from None
         except sqlite3.DatabaseError as error:
             if _passing(error):
                 raise InputError(
-                    f"{self.file} cannot be read or written ({error}); what is in it is kept: free"
-                    " some space or end other uses of it, and start again."
+                    f"Cannot read or write {self.file} ({error}). Its contents are kept. Free some"
+                    " space or close other programs that use it, and start again."
                 ) from None
             raise InputError(
-                f"{self.file} is damaged or is not the store of a study; move it away, and start"
+                f"{self.file} is damaged or is not the store of a study. Move it away and start"
                 " again."
             ) from None
 
 
 def _passing(error: sqlite3.DatabaseError) -> bool:
-    """Whether something outside of the file is wrong: a full disk, a lock, a missing right."""
+    """Return whether the cause is outside the file: a full disk, a lock, a missing permission."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in (
         sqlite3.SQLITE_FULL,
         sqlite3.SQLITE_BUSY,
@@ -179,7 +179,7 @@ def _passing(error: sqlite3.DatabaseError) -> bool:
 
 
 def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Put arrays into the layout of an .npz file, in which nothing is pickled."""
+    """Return arrays as the bytes of an .npz file without pickles."""
     blob = io.BytesIO()
     with zipfile.ZipFile(blob, "w") as file:
         for name, array in arrays.items():
@@ -189,11 +189,11 @@ def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def _unpacked(data: str, arrays: bytes, seconds: float) -> Result:
-    with np.load(io.BytesIO(arrays), allow_pickle=False) as found:
-        return Result({name: found[name] for name in found}, json.loads(data), seconds)
+    with np.load(io.BytesIO(arrays), allow_pickle=False) as archive:
+        return Result({name: archive[name] for name in archive}, json.loads(data), seconds)
 
 
 def _make_private(folder: Path, file: Path) -> None:
-    """Make the folder and the file for their owner alone, where they are not there."""
+    """Create the folder and the file, if missing, accessible only to the owner."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))

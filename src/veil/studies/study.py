@@ -1,7 +1,6 @@
-"""What every study says, whatever its data, and the sentences about what is wrong with one.
+"""The keys that all studies share, the messages about wrong keys, and canonical specs.
 
-One spelling for every spec of a study, however it was written.
-Two specs of the same thing become the same text, which is parsed back to that thing.
+Two specs of equal components have the same canonical form, which parses to an equal component.
 """
 
 import difflib
@@ -18,7 +17,7 @@ from veil.core.errors import ParameterError, VeilError, with_message
 from veil.core.registry import read_spec
 from veil.studies import DEFAULT
 
-COUNTS = (1, 2, 5, 10, 20, 50)  # releases of a subject after which recovery is looked at
+COUNTS = (1, 2, 5, 10, 20, 50)  # numbers of releases of a subject to measure recovery for
 MAX_SIZE = 1_000  # releases of a subject
 
 
@@ -38,9 +37,9 @@ class SpecParser(Protocol):
 
 
 class Grid(BaseModel):
-    """One ``[[mechanism]]``: its fixed parameters, and the one whose values are tried.
+    """One ``[[mechanism]]``: its fixed parameters, the swept parameter, and its values.
 
-    `attackers` are tried on this mechanism instead of those of the study.
+    `attackers` replace those of the study for this mechanism.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
@@ -50,29 +49,29 @@ class Grid(BaseModel):
     values: Annotated[tuple[float, ...], Field(strict=False)] = ()
     attackers: Annotated[Specs | None, Field(strict=False)] = None
 
-    def mechanisms(self, known: SpecParser) -> Iterator[tuple[Any, float]]:
-        """Build the mechanism for each value; without a parameter there is one, of value 0."""
+    def mechanisms(self, registry: SpecParser) -> Iterator[tuple[Any, float]]:
+        """Yield a mechanism for each value; without a parameter, one mechanism with value 0."""
         if not self.parameter:
-            yield known.parse(self.spec), 0.0
+            yield registry.parse(self.spec), 0.0
             return
         if re.findall(rf"[(,]\s*{re.escape(self.parameter)}\s*=", self.spec):
             raise ParameterError(
-                f"'{self.parameter}' is given in the spec and as the parameter whose values are"
-                " tried; leave it out of the spec."
+                f"'{self.parameter}' is in the spec and also the swept parameter. Remove it from"
+                " the spec."
             )
         head, _, rest = self.spec.strip().partition("(")
         fixed = rest.rstrip().removesuffix(")").strip()
-        both = ", ".join(filter(None, (fixed, f"{self.parameter}={self.values[0]!r}")))
-        first = known.parse(f"{head}({both})")
+        parameters = ", ".join(filter(None, (fixed, f"{self.parameter}={self.values[0]!r}")))
+        first = registry.parse(f"{head}({parameters})")
         for value in self.values:
             yield type(first).load({**dict(first), self.parameter: value}), value
 
 
 class Study(BaseModel):
-    """What is measured; a domain adds its own keys by a subclass.
+    """The keys of a study file; a domain adds keys in a subclass.
 
-    Everything that is a path is absolute, so that workers find it wherever they run, and every
-    spec is written in one way. Two studies that are equal measure the same.
+    Paths are absolute, because workers may run elsewhere, and specs are in canonical form. Equal
+    studies measure the same.
 
     Attributes
     ----------
@@ -95,17 +94,17 @@ class Study(BaseModel):
 
     @property
     def all_attackers(self) -> tuple[str, ...]:
-        """The attackers that are tried on any mechanism."""
+        """The attacks on any mechanism."""
         attackers = (spec for grid in self.mechanism for spec in self.against(grid))
         return tuple(dict.fromkeys(attackers))
 
     def against(self, grid: Grid) -> tuple[str, ...]:
-        """Return the attackers that are tried on a mechanism."""
+        """Return the attacks on a mechanism."""
         return self.attackers if grid.attackers is None else grid.attackers
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Numbers of releases after which recovery is looked at."""
+        """Numbers of releases to measure recovery for."""
         largest = max(self.sizes)
         return tuple(sorted({count for count in COUNTS if count < largest} | {largest}))
 
@@ -131,10 +130,10 @@ Place = tuple[int | str, ...]
 
 
 def no_such_key(where: str, key: str, keys: Sequence[str]) -> ParameterError:
-    """Say that there is no such key, which is the nearest, and which there are."""
+    """Return the error for an unknown key, with the nearest key and all valid ones."""
     near = difflib.get_close_matches(key, keys, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    return ParameterError(f"{where} has no '{key[:40]}'.{hint} There are: {', '.join(keys)}.")
+    return ParameterError(f"{where} has no '{key[:40]}'.{hint} Available: {', '.join(keys)}.")
 
 
 def error_sentence(
@@ -143,7 +142,7 @@ def error_sentence(
     name: str,
     keys: Callable[[Place], Sequence[str]],
 ) -> str:
-    """Render one of pydantic's errors; `keys` gives those of a table by its place."""
+    """Return the message for an error of pydantic; `keys` returns the keys of a table."""
     nested = len(detail["loc"]) > 2 and detail["loc"][0] == "mechanism"
     place = detail["loc"][:2] if nested else ()
     where = f"[[mechanism]] {int(place[1]) + 1} of {name}" if nested else name
@@ -152,21 +151,21 @@ def error_sentence(
     if detail["type"] in ("extra_forbidden", "missing"):
         table = content["mechanism"][place[1]] if nested else content
         unknown = next((name for name in table if name not in keys(place)), None)
-        if unknown is not None:  # also when the key that it was to be is missing
+        if unknown is not None:  # a misspelt key may also be reported as missing
             return str(no_such_key(where, unknown, keys(place)))
         written = "[[mechanism]]" if key == "mechanism" else f"'{key}'"
-        return f"{where} needs {written}; there are: {', '.join(keys(place))}."
+        return f"{where} needs {written}. Available: {', '.join(keys(place))}."
     ordinal = f" number {int(inner[1]) + 1}" if len(inner) > 1 else ""
-    wanted = _KINDS.get(detail["type"], detail["msg"][:1].lower() + detail["msg"][1:])
-    wanted = wanted.format(**detail.get("ctx", {}))
+    expected = _KINDS.get(detail["type"], detail["msg"][:1].lower() + detail["msg"][1:])
+    expected = expected.format(**detail.get("ctx", {}))
     return (
-        f"The '{key}'{ordinal} of {where} must be {wanted}. Got {detail['input']!r:.60} instead."
+        f"The '{key}'{ordinal} of {where} must be {expected}. Got {detail['input']!r:.60} instead."
     )
 
 
 @contextmanager
 def locate_errors(where: str) -> Iterator[None]:
-    """Say where in the study a mistake is."""
+    """Prefix errors with their location in the study."""
     try:
         yield
     except VeilError as error:
@@ -177,12 +176,12 @@ _BARE = re.compile(r"(?!(?:true|false|True|False|None)$)[A-Za-z_][\w./-]*")  # n
 
 
 def distinct_specs(components: Iterable[Component]) -> tuple[str, ...]:
-    """Return the specs of components, each once."""
+    """Return the canonical specs of components without duplicates."""
     return tuple(dict.fromkeys(map(short_spec, components)))
 
 
 def short_spec(component: Component, leave: str = "") -> str:
-    """Write a component with the parameters that differ from the default, but `leave`.
+    """Return the spec of a component with its non-default parameters, except `leave`.
 
     >>> from typing import ClassVar
     >>> class Blur(Component):
@@ -208,20 +207,20 @@ def _value(value: object) -> str:
 
 
 def group_specs(specs: Sequence[str]) -> list[dict[str, object]]:
-    """Group specs that differ in one number, as the points of a curve.
+    """Return specs grouped into curves: those of a curve differ in one number.
 
     >>> group_specs(["donut(low=1, high=5)", "donut(low=1, high=9)", "laplace(epsilon=2)"])
     ... # doctest: +NORMALIZE_WHITESPACE
     [{'spec': 'donut(low=1)', 'parameter': 'high', 'values': [5.0, 9.0]},
      {'spec': 'laplace(epsilon=2)'}]
     """
-    left = [(spec, *read_spec(spec)) for spec in specs]
-    if not left:
-        raise ParameterError("Name a mechanism with -m.")
+    remaining = [(spec, *read_spec(spec)) for spec in specs]
+    if not remaining:
+        raise ParameterError("A mechanism is required. Add -m SPEC.")
     curves: list[dict[str, object]] = []
-    while left:
-        spec, head, parameters = left[0]
-        alike = [row for row in left if row[1] == head and set(row[2]) == set(parameters)]
+    while remaining:
+        spec, head, parameters = remaining[0]
+        alike = [row for row in remaining if row[1] == head and set(row[2]) == set(parameters)]
         swept = {key for key in parameters for row in alike if row[2][key] != parameters[key]}
         key = next(iter(swept), "")
         numbers = [row[2].get(key) for row in alike]
@@ -236,8 +235,8 @@ def group_specs(specs: Sequence[str]) -> list[dict[str, object]]:
                     "values": [float(str(number)) for number in numbers],
                 }
             )
-            left = [row for row in left if row not in alike]
+            remaining = [row for row in remaining if row not in alike]
         else:
             curves.append({"spec": spec})
-            left = left[1:]
+            remaining = remaining[1:]
     return curves

@@ -1,7 +1,7 @@
-"""Run a study: compute what its store does not hold yet, and keep every step as it comes.
+"""Run a study: compute the steps that its store lacks, and store each as it finishes.
 
-Only this process writes. Whatever ends it, at whatever moment, the store holds each step that was
-finished; started again, the study goes on from there. A step that runs twice gives the same.
+Only this process writes. If it ends at any moment, the store contains every finished step, and the
+next run continues from there. A step that runs twice gives the same result.
 """
 
 import time
@@ -29,10 +29,10 @@ from veil.studies.results import Results
 from veil.studies.store import Result, Store
 from veil.studies.study import Study
 
-ATTEMPTS = 3  # of a step whose worker died
-_IN_FLIGHT = 64  # steps that a cluster is handed at once
-_PATIENCE = 60.0  # seconds for a broken pool to let go of what it holds, or a scheduler to return
-_PULSE = 2.0  # seconds after which somebody looks whether the scheduler is there
+ATTEMPTS = 3  # at a step whose worker dies
+_IN_FLIGHT = 64  # steps that a cluster gets at once
+_PATIENCE = 60.0  # seconds for a broken pool to fail its steps, or for a scheduler to return
+_PULSE = 2.0  # seconds between checks of the scheduler
 
 
 def sweep(
@@ -43,22 +43,22 @@ def sweep(
     workers: int | None = None,
     report: Report = no_progress,
 ) -> Results:
-    """Run a study with its store in the folder `out`, and return all that is known then.
+    """Run a study with its store in the folder `out`, and return the results.
 
     Parameters
     ----------
     executor
-        Where steps are computed; by default in worker processes of this machine. A script that
-        calls this needs the usual ``if __name__ == "__main__":``.
+        Executor of the steps; by default worker processes on this machine. A script that calls
+        this function needs the usual ``if __name__ == "__main__":``.
     workers
-        Number of worker processes: one per processor by default, 0 to compute here. Results do
-        not depend on it.
+        Number of worker processes: by default one per processor; 0 computes in this process.
+        Results do not depend on it.
     report
-        Is told what was done last, how many steps are done, and how many there are.
+        Progress callback: the last step, the number of finished steps, and their total.
     """
     count = cores() if workers is None else workers
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= 1024:
-        raise ParameterError("The 'workers' argument must be a whole number from 0 to 1024.")
+        raise ParameterError("'workers' must be an integer from 0 to 1024.")
     started = time.perf_counter()
     progress = _Progress(report)
     experiment = domain(study.domain)(study, progress.prepare)
@@ -73,14 +73,14 @@ def sweep(
 
 
 class _Progress:
-    """Reports how much of the whole sweep is done, also while something is prepared for it."""
+    """Reports the progress of the whole sweep, including its preparation."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self.done, self.total = 0, 0  # not known before the study is opened
+        self.done, self.total = 0, 0  # unknown until the study is opened
 
     def prepare(self, message: str, done: int, total: int) -> None:
-        """Report preparation in words: its share is not that of the sweep, which never falls."""
+        """Report preparation in words, because the progress of the sweep must not decrease."""
         share = f" ({min(100, 100 * done // total)} %)" if total > 0 else ""
         self._report(f"preparing: {message}{share}", self.done, self.total)
 
@@ -113,7 +113,7 @@ class _Run:
                 self.ready.append(step)
 
     def compute(self, executor: Executor | None, workers: int) -> None:
-        """Compute everything that is missing; a dead worker costs time, and no result."""
+        """Compute all missing steps; a dead worker costs time, but no result."""
         self.started = time.perf_counter()
         own = executor is None
         pool = executor or _pool(workers)
@@ -124,7 +124,7 @@ class _Run:
                 broken = not self._fill(pool, under_way, room)
                 finished = self._finished(pool, under_way)
                 dead = self._take([(future, under_way.pop(future)) for future in finished])
-                if own and (broken or dead):  # such a pool fails all that it holds
+                if own and (broken or dead):  # a broken pool fails all its steps
                     wait(under_way, _PATIENCE)
                     self._take([(future, under_way.pop(future)) for future in list(under_way)])
                     kill_workers(pool)
@@ -138,7 +138,7 @@ class _Run:
     def _finished(
         self, pool: Executor, under_way: dict[Future[Result], Step]
     ) -> set[Future[Result]]:
-        """Wait for some step to end, but not for ever for a cluster without a scheduler."""
+        """Return the steps that finish next; give up on a cluster that lost its scheduler."""
         cut_off = None
         while under_way:
             finished, _ = wait(under_way, _PULSE, return_when=FIRST_COMPLETED)
@@ -149,15 +149,15 @@ class _Run:
             cut_off = None if whole else now if cut_off is None else cut_off
             if cut_off is not None and now - cut_off >= _PATIENCE:
                 raise EngineError(
-                    "The scheduler of the Dask cluster does not answer any more; what is done is"
-                    " kept: start a scheduler and workers again, then this."
+                    "The scheduler of the Dask cluster no longer answers. Finished results are"
+                    " kept. Restart the scheduler and workers, then run this again."
                 )
-            if finished:  # only what failed with it, over and over
+            if finished:  # only steps that failed with the scheduler
                 time.sleep(_PULSE)
         return set()
 
     def _fill(self, pool: Executor, under_way: dict[Future[Result], Step], room: int) -> bool:
-        """Hand out steps while there is room; say whether the pool still takes them."""
+        """Submit steps up to a limit; return whether the pool still accepts them."""
         while self.ready and len(under_way) < room:
             step = self.ready[0]
             try:
@@ -168,7 +168,7 @@ class _Run:
         return True
 
     def _needed(self, step: Step) -> Result | None:
-        """Return the result of the step that this one works on."""
+        """Return the result that a step uses."""
         if not step.of:
             return None
         if step.of not in self.needed:
@@ -176,9 +176,9 @@ class _Run:
         return self.needed[step.of]
 
     def _take(self, finished: Sequence[tuple[Future[Result], Step]]) -> bool:
-        """Keep what was computed; say whether a worker died, whose steps are ready again."""
+        """Store the results; return whether a worker died, whose steps are then ready again."""
         dead = False
-        for future, step in sorted(finished, key=_failed):  # keep what there is, then complain
+        for future, step in sorted(finished, key=_failed):  # store results before raising errors
             try:
                 result = future.result()
             except (Exception, CancelledError) as error:
@@ -195,8 +195,8 @@ class _Run:
         if self.attempts[step.key] >= ATTEMPTS:
             raise EngineError(
                 f"A worker died {ATTEMPTS} times over one step ({step.kind} of {step.spec}),"
-                " perhaps for lack of memory; what is done is kept: use fewer workers, and start"
-                " again."
+                " perhaps for lack of memory. Finished results are kept. Use fewer workers and"
+                " start again."
             )
         self.ready.append(step)
 
@@ -207,10 +207,10 @@ class _Run:
             self.needed[step.key] = result
         self.ready.extendleft(reversed(self.waiting.pop(step.key, [])))
         label = " ".join(filter(None, (step.kind, step.spec.partition("(")[0], step.by)))
-        self.report(f"{label}{self._left()}", self.done, self.total)
+        self.report(f"{label}{self._time_left()}", self.done, self.total)
 
-    def _left(self) -> str:
-        """Say how long the rest may take, once that can be told."""
+    def _time_left(self) -> str:
+        """Return an estimate of the remaining time as text, or an empty string."""
         new = self.done - self.before
         if new < 3 or self.done == self.total:
             return ""
@@ -227,7 +227,7 @@ def _failed(pair: tuple[Future[Result], Step | None]) -> bool:
 
 
 def _died(error: BaseException) -> bool:
-    """Whether a step failed because its worker is gone, and not by itself."""
+    """Return whether a step failed only because its worker died."""
     return isinstance(error, BrokenExecutor | CancelledError) or (
         type(error).__name__ in ("KilledWorker", "FutureCancelledError")
         and type(error).__module__.partition(".")[0] == "distributed"

@@ -114,8 +114,8 @@ def check(
         component = registry.parse(component)
     elif isinstance(component, type) and issubclass(component, Component):
         component = built(component)
-    for one in checks_of(component):
-        one(component)
+    for part_check in checks_of(component):
+        part_check(component)
 
 
 @in_one_sentence()
@@ -136,9 +136,11 @@ def checks_of(component: object) -> tuple[Check, ...]:
         place = KINDS.get(f"{package}:{base.__qualname__}")
         if place is not None:
             checks: tuple[Check, ...] = loaded(place)
-            return tuple(in_one_sentence()(one) for one in checks)
+            return tuple(in_one_sentence()(part_check) for part_check in checks)
     if isinstance(component, FunctionType):  # a page is a function
-        return tuple(in_one_sentence()(one) for one in loaded("veil.testing.page:PAGE"))
+        return tuple(
+            in_one_sentence()(part_check) for part_check in loaded("veil.testing.page:PAGE")
+        )
     raise ParameterError(
         "A component must be a mechanism, an attack, a measure, an engine or another kind that"
         f" Veil checks. Got an object of type {type(component).__name__} instead."
@@ -163,13 +165,12 @@ def parametrize_with_checks(
     components
         Components, or classes, which are built from the examples of their parameters.
     registries
-        Registries of which every component is checked, also those of plugins. Without arguments
-        these are the registries of all domains.
+        Registries whose components are all checked, including plugins. By default, the registries
+        of all domains.
 
     Notes
     -----
-    A component that needs a library, a file or a service that is not there is skipped, with the
-    reason.
+    A component that needs a missing library, file or service is skipped with the reason.
 
     Examples
     --------
@@ -180,29 +181,29 @@ def parametrize_with_checks(
     """
     import pytest
 
-    chosen = [] if components is None else list(components)
+    parts = [] if components is None else list(components)
     if components is None or registries is not None:
-        known = [loaded(place) for place in REGISTRIES] if registries is None else registries
-        chosen += [registry.get(name) for registry in known for name in registry.names()]
-    made = [built(part) if isinstance(part, type) else part for part in chosen]
+        sources = [loaded(place) for place in REGISTRIES] if registries is None else registries
+        parts += [registry.get(name) for registry in sources for name in registry.names()]
+    built_parts = [built(part) if isinstance(part, type) else part for part in parts]
     return pytest.mark.parametrize(
         ("component", "check"),
         [
-            pytest.param(part, _skipping(one), id=f"{_label(part)}-{one.__name__}")
-            for part in made
-            for one in checks_of(part)
+            pytest.param(part, _skipping(part_check), id=f"{_label(part)}-{part_check.__name__}")
+            for part in built_parts
+            for part_check in checks_of(part)
         ],
     )
 
 
 def _label(component: Component) -> str:
-    """Return a name of a component that tells domains apart, such as places.donut."""
+    """Return the name of a component with its domain, such as places.donut."""
     package = type(component).__module__.partition("veil.")[2].partition(".")[0]
     return f"{package}.{component.name}".lstrip(".")
 
 
 def _skipping(check: Check) -> Check:
-    """Skip the test if something that the component needs is not there."""
+    """Return the check, which skips the test if something that the component needs is missing."""
 
     @wraps(check)
     def wrapped(component: Any) -> None:  # noqa: ANN401

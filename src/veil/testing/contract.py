@@ -204,7 +204,7 @@ class Protection:
         require(fingerprint(original) == before, "a mechanism must not modify its input")
 
     def labels_its_release(self, mechanism: Part) -> None:
-        """Check what a release says of itself."""
+        """Check the labels of a release."""
         release = self.protect(mechanism, self.original(mechanism), SEED)
         require(
             isinstance(release.cost, Guarantee) and release.cost.kind in KINDS,
@@ -248,17 +248,17 @@ class Protection:
 
 @dataclass(frozen=True)
 class Attacking:
-    """How the attacks of a domain are tried.
+    """How to test the attacks of a domain.
 
     Attributes
     ----------
     scene
-        Returns the original and what an attacker is given of it, unprotected: a pair.
+        Returns the original and its unprotected release.
     attack
         ``attack(attack, original, released)``: the public call, with a fixed seed.
     unrelated
-        Returns what is released of other data, from which nothing follows for the original; None
-        if nothing that the attack takes is so.
+        Returns a release of other data, which reveals nothing about the original; None if the
+        attack accepts no such release.
     """
 
     scene: Callable[[Any], tuple[Any, Any]]
@@ -280,9 +280,9 @@ class Attacking:
         """Check that the outcome has a risk, for all and for each record."""
         outcome = self.attack(attack, *self.scene(attack))
         require(share(float(outcome.risk)), "the risk must be from 0 to 1")
-        each = getattr(outcome, "per_record", None)
+        per_record = getattr(outcome, "per_record", None)
         require(
-            each is None or (np.ndim(each) == 1 and share(np.nan_to_num(each))),
+            per_record is None or (np.ndim(per_record) == 1 and share(np.nan_to_num(per_record))),
             "the risks per record must be an array (n,) of numbers from 0 to 1",
         )
         blind = getattr(outcome, "baseline", None)

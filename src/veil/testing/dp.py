@@ -36,9 +36,11 @@ def _answer(mechanism: Mechanism) -> Any:  # noqa: ANN401
 
 
 def _release(mechanism: Mechanism, answer: object, rng: Any) -> Release:  # noqa: ANN401
-    made = release(answer, mechanism, DRAWS, rng)
-    require(len(np.asarray(made.value)) == DRAWS, "draw(x, size, rng) must stack `size` releases")
-    return made
+    answers = release(answer, mechanism, DRAWS, rng)
+    require(
+        len(np.asarray(answers.value)) == DRAWS, "draw(x, size, rng) must stack `size` releases"
+    )
+    return answers
 
 
 def _bad_answers() -> list[object]:
@@ -62,20 +64,22 @@ def keeps_its_epsilon(mechanism: Mechanism | Oracle) -> None:
 def reports_values(oracle: Oracle) -> None:
     """Check reports of a few values: their labels, their seed, and what is refused."""
     values = np.resize(np.array(oracle.pairs()[0], dtype=object), 300).tolist()
-    made = report(values, oracle, rng=SEED)
-    require(made.n == 300, "there must be a report of each value")
-    require(made.cost.kind in KINDS, "the cost of reports must be a guarantee of a known kind")
-    require(made.mechanism == str(oracle), "reports must have the spec of their oracle")
+    reports = report(values, oracle, rng=SEED)
+    require(reports.n == 300, "there must be a report of each value")
+    require(reports.cost.kind in KINDS, "the cost of reports must be a guarantee of a known kind")
+    require(reports.mechanism == str(oracle), "reports must have the spec of their oracle")
     again, fresh = report(values, oracle, rng=SEED), report(values, oracle)
     require(
-        fingerprint(made.data) == fingerprint(again.data),
+        fingerprint(reports.data) == fingerprint(again.data),
         "the same seed must give the same reports",
     )
     require(
-        fingerprint((made.data, made.index)) != fingerprint((fresh.data, fresh.index)),
+        fingerprint((reports.data, reports.index)) != fingerprint((fresh.data, fresh.index)),
         "fresh randomness must give other reports",
     )
-    require(made.seeded and not fresh.seeded, "reports with a seed alone must be labelled seeded")
+    require(
+        reports.seeded and not fresh.seeded, "reports with a seed alone must be labelled seeded"
+    )
     for bad in (CANARY, None, [None]):
         require(
             refusal(lambda bad=bad: report(bad, oracle, rng=SEED)) is not None,  # type: ignore[misc]

@@ -30,7 +30,7 @@ N, USERS = 160, 4
 
 
 def town() -> Points:
-    """Return the fixes of four users, each around a home of their own, by day and by night."""
+    """Return the fixes of four users, each around a different home, by day and by night."""
     rng = np.random.default_rng(0)
     homes = np.repeat(rng.uniform(-3_000, 3_000, (USERS, 2)), N // USERS, axis=0)
     return Points(
@@ -81,10 +81,10 @@ def density_of_places(mechanism: Mechanism) -> None:
         logs = mechanism.log_density(released, places, on, crowd())
     except LawError:
         return
-    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
     with np.errstate(invalid="ignore"):
         lost: Floats = np.abs(logs[:, :, None] - logs[:, None, :]).max(axis=0)
-    bound = (promise.epsilon * apart + promise.additive) * (1 + 1e-6) + 1e-6
+    bound = (promise.epsilon * distances + promise.additive) * (1 + 1e-6) + 1e-6
     require(bool((lost <= bound).all()), "the density must keep the guarantee for any two places")
 
 
@@ -109,7 +109,7 @@ def _attack(attack: Part, original: Points, released: Points) -> Any:  # noqa: A
 
 
 class _Scored:
-    """The share of points found, whatever an outcome of places calls it."""
+    """The success of an outcome of places, under the names that the checks use."""
 
     def __init__(self, outcome: Any) -> None:  # noqa: ANN401
         self.risk = _risk(outcome)

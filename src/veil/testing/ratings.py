@@ -167,8 +167,8 @@ MECHANISM: tuple[Check, ...] = (*_PROTECTING.checks, renames_users, law_of_ratin
 def protects_as_a_mechanism(recommender: Recommender) -> None:
     """Make the checks of a mechanism, too, if the recommender is registered as one."""
     if recommender.name in MECHANISMS.names():
-        for one in (*_PROTECTING.checks, renames_users):
-            one(recommender)
+        for check in (*_PROTECTING.checks, renames_users):
+            check(recommender)
 
 
 RECOMMENDER: tuple[Check, ...] = (
@@ -187,7 +187,7 @@ def _attack(attack: Part, original: Ratings, released: Any) -> Any:  # noqa: ANN
     return ratings.attack(released, original, attack, SEED, people=_columns())
 
 
-TRAINED = (  # what attacks train themselves, and what tells them nothing ("" if there is none)
+TRAINED = (  # recommenders that attacks train, and one that reveals nothing ("" if none exists)
     ("itemknn(k=5)", ""),
     ("als(factors=8)", "dppopularity(epsilon=0.01)"),
     ("als(factors=8)", "federated"),

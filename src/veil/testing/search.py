@@ -100,7 +100,7 @@ def answers_released_queries(spec: EngineSpec) -> None:
     """Check the lists of a local engine; an engine on a network is sent nothing."""
     if isinstance(spec, Remote):
         unreleased = [CANARY]
-        require(spec.network is True, "an engine on a network must say so: `network`")
+        require(spec.network is True, "an engine on a network must set `network`")
         require(_refuses(spec, unreleased, 3), "an engine must refuse text that was not released")
         require(
             _refuses(spec, [Seeded(CANARY)], 3),

@@ -31,7 +31,7 @@ N, HOT, K = 100, 20, 10
 
 
 def letters() -> SensitiveCollection:
-    """Return letters of common and rare words, of which every fifth is sensitive."""
+    """Return letters of common and rare words; every fifth letter is sensitive."""
     rng = np.random.default_rng(3)
     common = [f"common{i}" for i in range(20)]
     rare = [f"rare{i}" for i in range(90)]
@@ -70,7 +70,7 @@ _SHOWING = Protection(lambda _: letters(), _rank, list, lambda shown: shown.inde
 
 
 def withholds(mechanism: Mechanism) -> None:
-    """Check that a document of which a human said so, or nobody knows, is never shown."""
+    """Check that documents judged sensitive, or not judged at all, are never shown."""
     collection = letters()
     p = judged(collection)
     shown = _rank(mechanism, collection, None)
@@ -132,9 +132,9 @@ def measures_lists(measure: Measure) -> None:
     before = fingerprint(lists.grades)
     values = measure.values(lists, prices)
     require(values.shape == (len(lists.queries),), "values must be (n,): one for each query")
-    known = values[~np.isnan(values)]
+    present = values[~np.isnan(values)]
     require(
-        bool(((known >= measure.lowest - 1e-9) & (known <= measure.highest + 1e-9)).all()),
+        bool(((present >= measure.lowest - 1e-9) & (present <= measure.highest + 1e-9)).all()),
         "values must be between `lowest` and `highest`",
     )
     require(

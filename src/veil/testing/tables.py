@@ -95,8 +95,8 @@ def keeps_a_table(mechanism: Mechanism) -> None:
         )
     if release.guarantee.kind == "k-anonymity":
         released = release.table
-        known = [released[name].tolist() for name in QI if name in released]
-        sizes = Counter(zip(*known, strict=True))
+        columns = [released[name].tolist() for name in QI if name in released]
+        sizes = Counter(zip(*columns, strict=True))
         require(
             min(sizes.values()) >= release.guarantee.k,
             "every released record must be equal to k - 1 others in the quasi-identifiers",

@@ -84,7 +84,7 @@ def small_log() -> tuple[Embeddings, list[str]]:
 
 
 class Letters:
-    """A text encoder that counts pairs of letters, which is enough to tell words apart."""
+    """A text encoder that counts pairs of letters, which is enough to distinguish words."""
 
     key, dim = "letters", 256
 

@@ -134,7 +134,7 @@ def test_refusals(table: Path, key: Path, tmp_path: Path) -> None:
     assert "Row 1 (line 2)" in refusal(*grr, "word", "-o", out)
     assert not out.exists()
     table.rename(tmp_path / "w.npz")
-    assert "replace the input" in refusal(*asked, tmp_path / "w.npz", "-o", tmp_path / "w.npz")
+    assert "overwrite the input" in refusal(*asked, tmp_path / "w.npz", "-o", tmp_path / "w.npz")
 
 
 def test_an_estimate_says_what_it_is_of(table: Path, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_each_point_says_which_configuration_it_is() -> None:
 
 def test_the_rings_are_explained_where_there_are_any() -> None:
     assert "ring" not in draw(ROWS).hint
-    assert "Points with a ring are stops of the slider." in draw(ROWS, [("x", 1)]).hint
+    assert "Points with a ring are settings of the slider." in draw(ROWS, [("x", 1)]).hint
 
 
 def test_all_figures_are_in_a_table() -> None:
@@ -184,7 +184,7 @@ def curves(html: str) -> dict[str, bool]:
 def test_few_curves_are_all_drawn() -> None:
     drawn = draw(many(7))
     assert all(curves(drawn.html).values())
-    assert "are drawn at first" not in drawn.hint
+    assert "are shown at first" not in drawn.hint
     assert "details" not in drawn.legend
 
 
@@ -194,7 +194,7 @@ def test_of_many_curves_the_best_are_drawn_at_first() -> None:
     assert len(found) == 17
     assert sum(found.values()) == 5
     assert found["m16"]  # it beats all others
-    assert "Of 17 curves 5 are drawn at first" in drawn.hint
+    assert "5 of 17 curves are shown at first" in drawn.hint
     piece = Piece(drawn.legend)
     named = [one for tag, one in piece.elements if tag == "li"]
     assert {one["data-curve"] for one in named if one.get("class") != "rest"} == {
@@ -212,7 +212,7 @@ def test_curves_with_stops_come_first_and_no_stop_is_hidden() -> None:
     found = curves(drawn.html)
     assert all(found[f"m{i:02}"] for i in range(3))
     assert sum(found.values()) == 5
-    assert "those with the most stops of the slider" in drawn.hint
+    assert "those with the most settings of the slider" in drawn.hint
     assert ".curve.rest :is(.line,.bars,.value,.point:not([data-stop])){display:none}" in STYLE
 
 

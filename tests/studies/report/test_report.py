@@ -254,11 +254,11 @@ def test_three_sentences_sum_it_up() -> None:
     made = Results("x", tuple(rows), remarks=("What only this domain < says.",))
     told = [words for _, words in Page(render(made)).all("p")][:3]
     assert "cmp(epsilon=1.0) with 20 variants" in told[0]
-    assert "none is certain" in told[0]
+    assert "none is certified" in told[0]
     assert "43 % of plain search" in told[0]
     many = [replace(row, n=400) for row in rows]
     sure = next(words for _, words in Page(render(Results("x", tuple(many)))).all("p"))
-    assert "none is certain" not in sure
+    assert "none is certified" not in sure
     assert told[1] == "What only this domain < says."
     assert "0.1 % (active)" in told[2]
 
@@ -272,12 +272,12 @@ def test_the_summary_says_who_was_spared() -> None:
     )
     told = next(words for _, words in Page(render(Results("x", (*rows, *stronger)))).all("p"))
     assert "tem(epsilon=1.0)" in told
-    assert "it did not face bayes, as others did" in told
+    assert "not attacked by bayes, unlike others" in told
 
 
 def test_the_summary_says_when_nothing_is_certain_or_nothing_fits() -> None:
     told = next(words for _, words in Page(render(full())).all("p"))
-    assert "none is certain; by what was measured alone tem(epsilon=1.0)" in told
+    assert "none is certified; by measured risk only, tem(epsilon=1.0)" in told
     rows = tuple(
         replace(row, score=0.5) if row.kind in ("risk", "recovery") else row for row in full().rows
     )
@@ -340,7 +340,7 @@ def test_scores_have_intervals_and_marks() -> None:
     ]  # fmt: skip
     assert [words for _, words in page.all("strong") if words[:1].isdigit()] == ["0.500"]
     section = page.all("section")[2][1]
-    assert "‡ marks curves of which points are missing" in section
+    assert "‡ marks curves with missing points" in section
     assert "persistent" not in section
     whole = Page(render(Results("x", (), scores=found[:2])))
     assert "‡" not in whole.all("body")[0][1]
@@ -351,7 +351,7 @@ def test_it_is_said_why_a_measure_has_no_score() -> None:
     odd = rows_of("cmp", [(1.0, 0.1, 0.2)], measure="persistent")
     for some, said in ((rows, False), ([*rows, odd[0]], True)):
         body = Page(render(scored(Results("x", tuple(some))))).all("body")[0][1]
-        assert ("No score by the measure persistent" in body) is said
+        assert ("persistent has no score" in body) is said
 
 
 def test_utilities_show_their_test_against_plain_search() -> None:
@@ -425,7 +425,7 @@ def test_what_is_not_a_number_is_left_out_and_told() -> None:
     text = render(Results("gaps", tuple(rows)))
     page = Page(text)
     assert len(page.all("g", "point")) == 2
-    assert "Without a point: 2" in page.all("figcaption")[0][1]
+    assert "Not shown: 2" in page.all("figcaption")[0][1]
     assert not re.search(r"\bnan\b|\binf\b", text)
 
 
@@ -477,7 +477,7 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full_disk)
-    with pytest.raises(InputError, match=r"report\.html cannot be written \(No space left"):
+    with pytest.raises(InputError, match=r"report\.html \(No space left"):
         write_report(Results("other", ()), tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
     assert (tmp_path / "report.html").read_bytes() == before

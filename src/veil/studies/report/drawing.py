@@ -17,22 +17,22 @@ from veil.studies.report.tables import plane_figures
 from veil.studies.results import Row
 
 FEW = 5
-_ALL = 7  # up to as many are drawn without a choice
+_ALL = 7  # up to this number, all curves are shown
 Stop = Callable[[Row], str | None]
 
 
-def best_curves(found: Sequence[Panel], stop: Stop | None = None) -> list[str]:
-    """Return the names of the curves to draw at first, in their order.
+def best_curves(planes: Sequence[Panel], stop: Stop | None = None) -> list[str]:
+    """Return the names of the curves to show at first, in their order.
 
-    Curves with the most stops of the slider, if there are any, come first; then those with the
+    They are the curves with the most settings of the slider, if any, and then those with the
     largest share of the points that no other one beats, over all planes.
     """
-    names = list(dict.fromkeys(curve.name for panel in found for curve in panel.curves))
+    names = list(dict.fromkeys(curve.name for panel in planes for curve in panel.curves))
     if len(names) <= _ALL:
         return names
     shares = dict.fromkeys(names, 0.0)
     stops: dict[str, set[str]] = {}
-    for panel in found:
+    for panel in planes:
         front = _front(panel)
         for name, _ in front:
             shares[name] += 1 / len(front)
@@ -62,8 +62,8 @@ def _beats(point: Point, other: Point) -> bool:
 def plane_of(panel: Panel, styles: Mapping[str, int], stop: Stop | None = None) -> Plane:
     """Return a panel as numbers and labels.
 
-    With `stop`, scripts can tell points apart and choose some: each has its number of releases,
-    and those that `stop` names carry that name and a ring.
+    With `stop`, scripts can identify and choose points: each has its number of releases, and each
+    for which `stop` returns a name has that name and a ring.
     """
     words = vocabulary(panel.domain)
     return Plane(
@@ -104,15 +104,13 @@ def draw_panel(
     identity: str,
     stop: Stop | None = None,
 ) -> Markup:
-    """Draw one panel with its caption; of curves that are not `shown`, only stops are seen."""
+    """Draw one panel with its caption; of curves not in `shown`, only settings are visible."""
     words = vocabulary(panel.domain)
     caption = [tag("strong", panel.measure), tag("span", f": {words.axis(panel.measure).says}")]
     if panel.chance is not None:
         caption.append(tag("span", f". Dotted: a blind guess, {percent(panel.chance)}."))
     if panel.lost:
-        caption.append(
-            tag("span", f" Without a point: {panel.lost}, a figure is missing or not a number.")
-        )
+        caption.append(tag("span", f" Not shown: {panel.lost} with a missing or infinite figure."))
     return page.figure(caption, draw_plane(plane_of(panel, styles, stop), identity, shown))
 
 
@@ -132,7 +130,7 @@ class Group:
 
     @property
     def title(self) -> str:
-        """Name the attacker, the data and the task."""
+        """Heading with the attack, the data and the task."""
         where = f"{self.data} with {self.task}" if self.task else self.data
         return f"Attacker {self.attacker} on {where}"
 
@@ -148,15 +146,15 @@ class Group:
 
 def groups(
     rows: Sequence[Row],
-    found: Sequence[Panel],
+    planes: Sequence[Panel],
     styles: Mapping[str, int],
     shown: Container[str],
     stop: Stop | None = None,
 ) -> list[Group]:
     """Draw the panels by attacker; see `draw_panel` for `shown` and `plane_of` for `stop`."""
     panels_of: dict[tuple[str, str, str], list[Panel]] = {}
-    for panel in found:
-        if vocabulary(panel.domain).axis(panel.measure).scored:  # others are in the table alone
+    for panel in planes:
+        if vocabulary(panel.domain).axis(panel.measure).scored:  # others are only in the table
             panels_of.setdefault((panel.data, panel.task, panel.attacker), []).append(panel)
     return [
         Group(
@@ -173,13 +171,13 @@ def groups(
 
 
 def styles_of(
-    found: Sequence[Panel], shown: Sequence[str], others: Sequence[str] = ()
+    planes: Sequence[Panel], shown: Sequence[str], others: Sequence[str] = ()
 ) -> dict[str, int]:
-    """Return numbers of all curves, and of others by name, for their colours and marks.
+    """Return the number of each curve, and of `others`, for its colour and mark.
 
-    Curves that are shown at first have the first numbers, which differ most.
+    Curves that are shown at first have the lowest numbers, whose colours differ most.
     """
-    names = [curve.name for panel in found for curve in panel.curves]
+    names = [curve.name for panel in planes for curve in panel.curves]
     return number_styles([*shown, *names, *others])
 
 
@@ -187,7 +185,7 @@ _OURS = """\
 caption,figcaption,.hint{color:var(--soft);font-size:.85rem}
 """
 STYLE = page.PLANES + _OURS
-SCRIPT = f"(() => {{{page.SCRIPT}}})();\n"  # its names are its own
+SCRIPT = f"(() => {{{page.SCRIPT}}})();\n"  # in a function, so that its names are local
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,20 +202,20 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """All planes of a table, as HTML in pieces and as a whole.
+    """All planes of a table as HTML, in parts and as a whole.
 
     Attributes
     ----------
     hint
         How to read a plane, as text.
     legend
-        The names of the curves; the script makes each a button that hides or shows its curve. Of
-        many, a few are shown at first.
+        The names of the curves. The script turns each into a button that hides or shows its curve;
+        of many curves, only a few are shown at first.
     plots
-        One for each attacker and measure.
+        One plane for each attack and measure.
     html
-        Everything: the hint, the legend, and for each attacker a heading of the third level, its
-        planes, and a table of all figures.
+        Everything: the hint, the legend, and for each attack a third-level heading, its planes and
+        a table of all figures.
     """
 
     hint: str
@@ -232,27 +230,29 @@ def draw(rows: Sequence[Row], stops: Sequence[tuple[str, int]] = ()) -> Drawing:
     Parameters
     ----------
     stops
-        Configurations that can be chosen, by their spec and number of releases.
+        Settings that can be chosen, by spec and number of releases.
 
     Notes
     -----
     `STYLE` and `SCRIPT` are served as files; without them, the tables still show every figure.
-    Each point carries ``data-spec`` and ``data-size``. Stops also have a ring and their place
-    among the `stops` as ``data-stop``; a script may give one the class ``chosen``. A drawing is
-    one image to a screen reader, so choices must also be offered elsewhere, for the keyboard.
+    Each point has ``data-spec`` and ``data-size``. Settings also have a ring, and their index in
+    `stops` as ``data-stop``; a script may give one the class ``chosen``. A drawing is one image to
+    a screen reader, so choices must also be offered elsewhere, for the keyboard.
     """
     ids = {configuration: str(i) for i, configuration in enumerate(stops)}
-    found = panels(rows)
+    all_panels = panels(rows)
 
     def stop(row: Row) -> str | None:
         return ids.get((row.spec, row.size))
 
-    shown = best_curves(found, stop if stops else None)
-    styles = styles_of(found, shown)
-    planes = groups(rows, found, styles, shown, stop)
+    shown = best_curves(all_panels, stop if stops else None)
+    styles = styles_of(all_panels, shown)
+    planes = groups(rows, all_panels, styles, shown, stop)
     names = axes.legend(styles, shown)
     words = vocabulary(rows[0].domain if rows else DEFAULT)
-    hint = hints.plane(words) + (" Points with a ring are stops of the slider." if stops else "")
+    hint = hints.plane(words) + (
+        " Points with a ring are settings of the slider." if stops else ""
+    )
     hint += hints.few(len(shown), len(styles), stops=bool(stops))
     parts = [part for group in planes for part in group.parts]
     whole = join(tag("p", hint, class_="hint"), names, *parts)

@@ -1,4 +1,4 @@
-"""The report of a study: one HTML file that a person reads in two minutes."""
+"""The report of a study: one HTML file, readable in two minutes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -33,9 +33,9 @@ _Line = list[Row]  # one configuration, by number of releases
 
 
 def recovery(rows: Sequence[Row], styles: Mapping[str, int]) -> list[Markup]:
-    """Draw a group for each attacker and measure: a panel for each mechanism with several values.
+    """Draw the curves of recovery, grouped by attack and measure.
 
-    Mechanisms of one value share a panel.
+    Each mechanism with several values has a panel. Mechanisms with one value share a panel.
     """
     grouped: dict[_Setting, dict[tuple[Key, str], _Line]] = {}
     for row in rows:
@@ -59,7 +59,7 @@ def recovery(rows: Sequence[Row], styles: Mapping[str, int]) -> list[Markup]:
 
 
 def _panels(by_curve: dict[str, list[_Line]]) -> list[tuple[str, list[tuple[str, _Line]]]]:
-    """Return a title and the lines of each panel; mechanisms of one value have no title."""
+    """Return a title and the lines of each panel; mechanisms with one value have no title."""
     together = [(name, lines[0]) for name, lines in by_curve.items() if len(lines) == 1]
     several: list[tuple[str, list[tuple[str, _Line]]]] = [("", together)] if together else []
     for name, lines in by_curve.items():
@@ -108,58 +108,59 @@ def _point(row: Row, words: Vocabulary, *, label: bool) -> Point:
 
 
 MAX_RISK = 0.05
-_ABLE = ("active", "motivated", "lazy", "persistent")  # those that a bound is given for first
+_ABLE = ("active", "motivated", "lazy", "persistent")  # first one with a risk is used
 
 
 def summary(
     rows: Sequence[Row], remarks: Sequence[str] = (), warnings: Sequence[str] = ()
 ) -> list[Markup]:
-    """Return the sentences: warnings, the best choice, the domain's remarks, a blind guess."""
+    """Return the summary: warnings, the best choice, remarks of the domain, a blind guess."""
     words = vocabulary(rows[0].domain if rows else DEFAULT)
-    first = [join(tag("strong", "Warning. "), one) for one in warnings]
-    return [*first, _best(rows, words), *(join(one) for one in remarks), _blind(rows, words)]
+    first = [join(tag("strong", "Warning. "), warning) for warning in warnings]
+    return [*first, _best(rows, words), *map(join, remarks), _blind(rows, words)]
 
 
 def _best(rows: Sequence[Row], words: Vocabulary) -> Markup:
     measured = {row.measure for row in rows if row.kind == "risk"}
     ordered = [*_ABLE, *(axis.name for axis in reversed(words.risks))]
-    attacker = next((one for one in ordered if one in measured), None)
+    attacker = next((measure for measure in ordered if measure in measured), None)
     settings = dict.fromkeys(
         (row.data, row.task) for row in filter(is_utility, rows) if row.mechanism != PLAIN
     )
     if attacker is None or not settings:
-        return join("Risk and utility were not both measured, so no configuration can be advised.")
-    told = [_choice(rows, attacker, *setting, len(settings) > 1) for setting in settings]
+        return join("Risk and utility were not both measured, so no configuration is recommended.")
+    choices = [_choice(rows, attacker, *setting, len(settings) > 1) for setting in settings]
     start = (
         f"The best utility with a risk of at most {percent(MAX_RISK)} with 97.5 % confidence (the"
         f" worst of all attackers; success: {words.axis(attacker).says}): "
     )
-    return join(start, *told[:1], *(join("; ", one) for one in told[1:]), ".")
+    return join(start, *choices[:1], *(join("; ", choice) for choice in choices[1:]), ".")
 
 
-def _choice(rows: Sequence[Row], attacker: str, data: str, task: str, named: bool) -> Markup:
+def _choice(rows: Sequence[Row], attacker: str, data: str, task: str, several: bool) -> Markup:
     words = vocabulary(rows[0].domain)
-    where = f" on {data}" + (f" with {task}" if task else "") if named else ""
+    where = f" on {data}" + (f" with {task}" if task else "") if several else ""
     doubt = ""
     try:
         choice = choose(rows, max_risk=MAX_RISK, attacker=attacker, data=data, task=task)
     except UncertifiedError as error:
         choice = error.choice
-        doubt = "none is certain; by what was measured alone "
+        doubt = "none is certified; by measured risk only, "
     except InputError as error:
-        reason = str(error).removeprefix("Nothing fits: ").removesuffix(".")
+        message = str(error).removesuffix(".")
+        reason = message[:1].lower() + message[1:]
         return join(tag("strong", "none"), f"{where}; {reason}")
     best = choice.best
     of_plain = ""
-    plain = _plain_utility(rows, data, task)
-    if plain:
-        of_plain = f", {percent(best.utility.score / plain)} of {words.plain}"
+    plain_utility = _plain_utility(rows, data, task)
+    if plain_utility:
+        of_plain = f", {percent(best.utility.score / plain_utility)} of {words.plain}"
     rivals = len(choice.ties) + len(choice.overlapping)
-    close = f"; {rivals} more have intervals that overlap" if rivals else ""
+    close = f"; {rivals} more have overlapping intervals" if rivals else ""
     if best.foes:
-        close += f"; it did not face {', '.join(best.foes)}, which knows how it works"
+        close += f"; not attacked by {', '.join(best.foes)}, which knows how it works"
     elif best.unfaced:
-        close += f"; it did not face {', '.join(best.unfaced)}, as others did"
+        close += f"; not attacked by {', '.join(best.unfaced)}, unlike others"
     return join(
         doubt,
         tag("strong", best.spec),
@@ -183,12 +184,12 @@ def _blind(rows: Sequence[Row], words: Vocabulary) -> Markup:
         if row.kind == "risk" and row.chance is not None and math.isfinite(row.chance):
             chances[row.measure] = max(chances.get(row.measure, 0.0), row.chance)
     if not chances:
-        return join("What a blind guess would reach was not measured.")
+        return join("The success of a blind guess was not measured.")
     ordered = sorted(chances, key=words.rank)
-    told = ", ".join(f"{percent(chances[one])} ({one})" for one in ordered)
+    levels = ", ".join(f"{percent(chances[measure])} ({measure})" for measure in ordered)
     return join(
-        "A ", tag("strong", "blind guess"), f" would reach a risk of {told}: what lies above it is"
-        f" what the {words.size} give away."
+        "A ", tag("strong", "blind guess"), f" would reach a risk of {levels}. Any risk above that"
+        f" comes from the {words.size}."
     )  # fmt: skip
 
 
@@ -196,10 +197,10 @@ FILE = "report.html"
 
 
 def write_report(results: Results, folder: Path, name: str = FILE) -> Path:
-    """Write the report into a folder, whole or not at all, and return its path.
+    """Write the report to a folder, completely or not at all, and return its path.
 
-    The file holds everything it needs and forbids every load; its script only adds tooltips and
-    hides curves. Each text of the study is escaped.
+    The file is self-contained and its policy forbids loading anything; its script only adds
+    tooltips and hides curves. All text from the study is escaped.
     """
     target = Path(folder) / name
     written = render(results)
@@ -209,20 +210,20 @@ def write_report(results: Results, folder: Path, name: str = FILE) -> Path:
         with whole_file(target, private=private) as part:
             part.write_text(written, encoding="utf-8", errors="replace")
     except OSError as error:
-        raise InputError(f"{target} cannot be written ({error.strerror}).") from None
+        raise InputError(f"Cannot write {target} ({error.strerror}).") from None
     return target
 
 
 def render(results: Results) -> str:
     """Return the report as HTML."""
     rows, words = results.rows, vocabulary(results.domain)
-    found = panels(rows)
-    shown, recovered = best_curves(found), _recovered_names(rows)
-    styles = styles_of(found, shown, recovered)
+    planes = panels(rows)
+    shown, recovered = best_curves(planes), _recovered_names(rows)
+    styles = styles_of(planes, shown, recovered)
     sections = [
-        Section("plane", "Risk and utility", _planes(rows, found, styles, shown, words)),
+        Section("plane", "Risk and utility", _planes(rows, planes, styles, shown, words)),
         Section("scores", "QuIPU scores", _scored(results, words)),
-        Section("utility", "Utility", _told(hints.utility(words), utilities(rows))),
+        Section("utility", "Utility", _with_hint(hints.utility(words), utilities(rows))),
         Section(
             "recovery",
             f"Recovery by number of {words.size}",
@@ -230,67 +231,69 @@ def render(results: Results) -> str:
         ),
         *_linked(rows, words),
         Section(
-            "similarity", "Classical measures", _told(hints.similarity(words), similarities(rows))
+            "similarity",
+            "Classical measures",
+            _with_hint(hints.similarity(words), similarities(rows)),
         ),
         *results.sections,
         Section(
             "examples",
             f"Example {words.size}",
-            _told(_marks(words), examples(results.examples, words)),
+            _with_hint(_marks(words), examples(results.examples, words)),
         ),
         Section(
             "guarantees",
-            "What is proved",
-            _told(_claims(words), _side_by_side(cards(results.cards))),
+            "Guarantees",
+            _with_hint(_claims(words), _side_by_side(cards(results.cards))),
         ),
-        Section("facts", "How it was made", _made(results)),
+        Section("facts", "How it was computed", _provenance(results)),
     ]
     title = f"{results.name}: risk and utility of {words.title}"
     return page(title, summary(rows, results.remarks, results.warnings), sections)
 
 
 def _recovered_names(rows: Sequence[Row]) -> list[str]:
-    """Name the curves of recovery; where they are in the planes, too, they are alike."""
-    named = names(rows)
-    found = [row for row in rows if row.kind == "recovery" and row.mechanism != PLAIN]
-    return list(dict.fromkeys(named[key(row), 0] for row in found))
+    """Return the names of the curves of recovery, the same as in the planes."""
+    labels = names(rows)
+    recovered = [row for row in rows if row.kind == "recovery" and row.mechanism != PLAIN]
+    return list(dict.fromkeys(labels[key(row), 0] for row in recovered))
 
 
 def _planes(
     rows: Sequence[Row],
-    found: Sequence[Panel],
+    planes: Sequence[Panel],
     styles: dict[str, int],
     shown: Sequence[str],
     words: Vocabulary,
 ) -> tuple[Markup, ...]:
-    if not found:
+    if not planes:
         return (_none(),)
-    drawn = groups(rows, found, styles, shown)
-    names_of = {curve.name for panel in found for curve in panel.curves}
+    drawings = groups(rows, planes, styles, shown)
+    names_of = {curve.name for panel in planes for curve in panel.curves}
     curves = [name for name in styles if name in names_of]
     return (
         tag("p", hints.plane(words) + hints.few(len(shown), len(curves)), class_="hint"),
         legend({name: styles[name] for name in curves}, shown),
-        *(part for group in drawn for part in group.parts),
+        *(part for group in drawings for part in group.parts),
     )
 
 
 def _recovered(
     rows: Sequence[Row], styles: dict[str, int], curves: Sequence[str], words: Vocabulary
 ) -> tuple[Markup, ...]:
-    drawn = recovery(rows, styles)
-    if not drawn:
+    drawings = recovery(rows, styles)
+    if not drawings:
         return (_none(),)
     return (
         tag("p", hints.recovery(words), class_="hint"),
         legend({name: styles[name] for name in curves}),
-        *drawn,
+        *drawings,
     )
 
 
 def _scored(results: Results, words: Vocabulary) -> tuple[Markup, ...]:
-    drawn = score_tables(results.scores)
-    if not drawn:
+    tables = score_tables(results.scores)
+    if not tables:
         return (_none(),)
     marks = hints.marks(words)
     if any(score.missing for score in results.scores):
@@ -298,17 +301,17 @@ def _scored(results: Results, words: Vocabulary) -> tuple[Markup, ...]:
     measured = dict.fromkeys(row.measure for row in results.rows if row.kind == "risk")
     if without := [measure for measure in measured if not words.axis(measure).scored]:
         marks += hints.unscored(without)
-    return tag("p", hints.scores(words), class_="hint"), tag("p", marks, class_="hint"), *drawn
+    return tag("p", hints.scores(words), class_="hint"), tag("p", marks, class_="hint"), *tables
 
 
 def _linked(rows: Sequence[Row], words: Vocabulary) -> list[Section]:
-    """Return the section on linkage, where a study has that attacker."""
-    found = linkages(rows)
-    told = _told(hints.linkage(words), found)
-    return [Section("linkage", "Released again", told)] if found else []
+    """Return the section on linkage, if the study has such an attack."""
+    tables = linkages(rows)
+    content = _with_hint(hints.linkage(words), tables)
+    return [Section("linkage", "Released again", content)] if tables else []
 
 
-def _told(how: str, parts: Sequence[Markup]) -> tuple[Markup, ...]:
+def _with_hint(how: str, parts: Sequence[Markup]) -> tuple[Markup, ...]:
     return (tag("p", how, class_="hint"), *parts) if parts else (_none(),)
 
 
@@ -322,21 +325,21 @@ def _none() -> Markup:
 
 def _marks(words: Vocabulary) -> Markup:
     return join(
-        f"Words that the {words.subject} does not have at that place are ", tag("mark", "marked"),
-        f". {words.subjects.capitalize()} are shown in full: keep a report on private ones to"
-        " yourself.",
+        f"Words that differ from the {words.subject} are ", tag("mark", "marked"),
+        f". {words.subjects.capitalize()} are shown in full: do not share a report on private"
+        f" {words.subjects}.",
     )  # fmt: skip
 
 
 def _claims(words: Vocabulary) -> str:
     return (
-        "A guarantee bounds what one unit of one release says about the original, whatever the"
-        f" attacker knows; budgets of several units and {words.size} add up. This is proved; what"
-        " the planes above show is measured."
+        "A guarantee bounds what one unit of one release reveals about the original, no matter"
+        f" what the attacker knows. The costs of several units and {words.size} add up. Guarantees"
+        " are proved; the planes above are measured."
     )
 
 
-def _made(results: Results) -> tuple[Markup, ...]:
+def _provenance(results: Results) -> tuple[Markup, ...]:
     parts = [tag("pre", tag("code", value)) for name, value in results.facts if name == "command"]
     others = [(name, value) for name, value in results.facts if name != "command"]
     if others:

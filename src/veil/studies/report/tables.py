@@ -17,7 +17,7 @@ from veil.studies.results import PLAIN, Card, Example, Row, Score
 def figures(
     rows: Sequence[Row], caption: str, columns: Sequence[str], why: dict[str, str] | None = None
 ) -> Markup:
-    """Lay out rows as configurations by measures, each figure with its interval."""
+    """Return a table of configurations by measures, with the interval of each figure."""
     curves = list(dict.fromkeys(key(row) for row in rows))
     cells: dict[tuple[str, int], dict[str, Row]] = {}
     for row in sorted(rows, key=lambda row: (curves.index(key(row)), row.value, row.size)):
@@ -27,9 +27,9 @@ def figures(
             "tr",
             tag("th", spec, scope="row"),
             tag("td", str(size)),
-            *(figure(found.get(column)) for column in columns),
+            *(figure(by_measure.get(column)) for column in columns),
         )
-        for (spec, size), found in cells.items()
+        for (spec, size), by_measure in cells.items()
     ]
     shown = [(why or {}).get(column, column) for column in columns]
     size = vocabulary(rows[0].domain if rows else DEFAULT).size
@@ -45,7 +45,7 @@ def figure(row: Row | None) -> Markup:
 
 
 def plane_figures(rows: Sequence[Row], data: str, task: str, attacker: str) -> Markup:
-    """Table of the utilities and of one attacker's risks: every figure behind a row of planes."""
+    """Return the table of the utilities and of one attack's risks: all figures of its planes."""
     here = [
         row
         for row in rows
@@ -70,25 +70,25 @@ def plane_figures(rows: Sequence[Row], data: str, task: str, attacker: str) -> M
 
 
 def similarities(rows: Sequence[Row]) -> list[Markup]:
-    """Tables of the classical measures, one for each of the data."""
+    """Return a table of the classical measures for each data."""
     kinds = ("similarity", "loss")
-    found = [row for row in rows if row.kind in kinds and row.mechanism != PLAIN]
-    columns = list(dict.fromkeys(row.measure for row in found))
+    selection = [row for row in rows if row.kind in kinds and row.mechanism != PLAIN]
+    columns = list(dict.fromkeys(row.measure for row in selection))
     words = vocabulary(rows[0].domain if rows else DEFAULT)
     return [
         figures(
-            [row for row in found if row.data == data],
+            [row for row in selection if row.data == data],
             f"Similarity of {words.subjects} and their {words.size} on {data}, with 95 %"
             " intervals",
             columns,
         )
-        for data in dict.fromkeys(row.data for row in found)
+        for data in dict.fromkeys(row.data for row in selection)
     ]
 
 
 def utilities(rows: Sequence[Row]) -> list[Markup]:
-    """Tables of all measures of utility, one for each of the data and task."""
-    found = [row for row in rows if row.kind == "utility"]
+    """Return a table of all measures of utility for each data and task."""
+    selection = [row for row in rows if row.kind == "utility"]
     words = vocabulary(rows[0].domain if rows else DEFAULT)
     return [
         figures(
@@ -97,40 +97,40 @@ def utilities(rows: Sequence[Row]) -> list[Markup]:
             sorted(dict.fromkeys(row.measure for row in inside),
                    key=lambda name: name.casefold() != words.utility.name.casefold()),
         )
-        for data, task in dict.fromkeys((row.data, row.task) for row in found)
-        if (inside := [row for row in found if (row.data, row.task) == (data, task)])
+        for data, task in dict.fromkeys((row.data, row.task) for row in selection)
+        if (inside := [row for row in selection if (row.data, row.task) == (data, task)])
     ]  # fmt: skip
 
 
 def linkages(rows: Sequence[Row]) -> list[Markup]:
-    """Tables of how well releases are linked, one for each of the data and attacker."""
-    found = [row for row in rows if row.kind == "linkage"]
-    places = dict.fromkeys((row.data, row.attacker) for row in found)
+    """Return a table of linkage for each data and attack."""
+    selection = [row for row in rows if row.kind == "linkage"]
+    places = dict.fromkeys((row.data, row.attacker) for row in selection)
     words = vocabulary(rows[0].domain if rows else DEFAULT)
     return [
         figures(
-            [row for row in found if (row.data, row.attacker) == (data, attacker)],
-            f"Releases of one {words.subject} found by {attacker} on {data}, with 95 % intervals",
-            sorted({row.measure for row in found}, key=words.rank),
+            [row for row in selection if (row.data, row.attacker) == (data, attacker)],
+            f"Releases of one {words.subject} linked by {attacker} on {data}, with 95 % intervals",
+            sorted({row.measure for row in selection}, key=words.rank),
         )
         for data, attacker in places
     ]
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> Markup:
-    """Table of names and values; values are shown as they were typed."""
+    """Return a table of names and values, with the values in a code font."""
     body = [
         tag("tr", tag("th", name, scope="row"), tag("td", tag("code", value)))
         for name, value in pairs
     ]
-    return table("What produced this report", [head("fact", "value")], body)
+    return table("How this report was computed", [head("fact", "value")], body)
 
 
 _Column = tuple[str, str]  # measure, data and task
 
 
 def score_tables(scores: Sequence[Score]) -> list[Markup]:
-    """Return a table for each attacker: mechanisms by measures of success and data."""
+    """Return a table for each attack: mechanisms by measures of success and data."""
     return [
         _table(attacker, [score for score in scores if score.attacker == attacker])
         for attacker in dict.fromkeys(score.attacker for score in scores)
@@ -138,13 +138,13 @@ def score_tables(scores: Sequence[Score]) -> list[Markup]:
 
 
 def strategy(mechanism: str, domain: str = DEFAULT) -> str:
-    """Name the family of a mechanism, as it declares it; of one that is not known, `OTHER`."""
+    """Return the declared family of a mechanism, or `OTHER` for an unknown one."""
     return str(getattr(mechanism_class(domain, mechanism.casefold()), "family", OTHER))
 
 
 def _order(family: str, words: Vocabulary) -> tuple[int, str]:
-    known = words.families
-    place = known.index(family) if family in known else len(known) + (family == OTHER)
+    families = words.families
+    place = families.index(family) if family in families else len(families) + (family == OTHER)
     return place, family
 
 
@@ -193,10 +193,10 @@ def _heads(columns: Sequence[_Column]) -> list[Markup]:
     return [tag("tr", *sides, *upper), tag("tr", *lower)]
 
 
-def cards(found: Sequence[Card]) -> list[Markup]:
-    """Return a card for each claim, with all configurations of one mechanism that share it."""
+def cards(claims: Sequence[Card]) -> list[Markup]:
+    """Return a card for each guarantee, with all configurations of a mechanism that share it."""
     groups: dict[tuple[str, str, str, str, str], list[Card]] = {}
-    for card in found:
+    for card in claims:
         name = card.spec.partition("(")[0]
         claim = (name, card.kind, card.means, card.caveat, card.unit)
         groups.setdefault(claim, []).append(card)
@@ -206,24 +206,24 @@ def cards(found: Sequence[Card]) -> list[Markup]:
 def _card(
     name: str, kind: str, means: str, caveat: str, unit: str, group: Sequence[Card]
 ) -> Markup:
-    told = [tag("h3", f"{name}: {_plain(kind)}"), tag("p", means or _inequality(kind))]
+    parts = [tag("h3", f"{name}: {_kind_title(kind)}"), tag("p", means or _inequality(kind))]
     if caveat:
-        told.append(tag("p", tag("strong", "Not covered: "), caveat))
+        parts.append(tag("p", tag("strong", "Not covered: "), caveat))
     body = [
         tag("tr", tag("th", card.spec, scope="row"), tag("td", _epsilon(card)),
             tag("td", card.total))
         for card in group
     ]  # fmt: skip
     heads = [head("configuration", f"ε per {unit}", "total for the release")]
-    return tag("article", *told, table(f"Budgets of {name} ({kind})", heads, body), class_="card")
+    return tag("article", *parts, table(f"Budgets of {name} ({kind})", heads, body), class_="card")
 
 
-def _plain(kind: str) -> str:
+def _kind_title(kind: str) -> str:
     return "no formal guarantee" if kind == "none" else kind
 
 
 def _inequality(kind: str) -> str:
-    return next((means for known, means in KINDS.items() if known == kind), "")
+    return next((means for name, means in KINDS.items() if name == kind), "")
 
 
 def _epsilon(card: Card) -> str:
@@ -235,17 +235,17 @@ def _epsilon(card: Card) -> str:
 SHOWN = 3  # releases of each example
 
 
-def examples(found: Sequence[Example], words: Vocabulary) -> list[Markup]:
+def examples(samples: Sequence[Example], words: Vocabulary) -> list[Markup]:
     """Return a block for each subject: its configurations and some releases of each."""
     blocks = []
-    for i, subject in enumerate(dict.fromkeys(example.subject for example in found)):
+    for i, subject in enumerate(dict.fromkeys(example.subject for example in samples)):
         body = [
             tag(
                 "tr",
                 tag("th", example.spec, scope="row"),
                 tag("td", *_releases(subject, example.releases)),
             )
-            for example in found
+            for example in samples
             if example.subject == subject
         ]
         caption = f"{words.size.capitalize()} of “{subject}”"
@@ -257,10 +257,10 @@ def examples(found: Sequence[Example], words: Vocabulary) -> list[Markup]:
 
 
 def changed(subject: str, release: str) -> list[tuple[str, bool]]:
-    """Return the words of a release, each with whether it differs from the original's.
+    """Return the words of a release, each with whether it differs from the original.
 
-    Words are compared by place where both texts have as many, else along their longest common
-    sequence; case does not count.
+    Words are compared by position if both texts have as many, else along their longest common
+    subsequence. Case is ignored.
 
     >>> changed("heart attack signs", "Heart attempt signs")
     [('Heart', False), ('attempt', True), ('signs', False)]
@@ -268,20 +268,20 @@ def changed(subject: str, release: str) -> list[tuple[str, bool]]:
     before, words = subject.casefold().split(), release.split()
     after = [word.casefold() for word in words]
     if len(before) == len(after):
-        kept = {i for i, word in enumerate(after) if word == before[i]}
+        unchanged = {i for i, word in enumerate(after) if word == before[i]}
     else:
         blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
-        kept = {block.b + i for block in blocks for i in range(block.size)}
-    return [(word, i not in kept) for i, word in enumerate(words)]
+        unchanged = {block.b + i for block in blocks for i in range(block.size)}
+    return [(word, i not in unchanged) for i, word in enumerate(words)]
 
 
 def _releases(subject: str, releases: Sequence[str]) -> list[Markup]:
     lines = []
     for release in releases[:SHOWN]:
-        found = changed(subject, release)
-        words = [join(tag("mark", word) if new else word, " ") for word, new in found]
-        if not any(new for _, new in found):
-            words.append(tag("small", "(no new word)" if found else "(empty)"))
+        marked = changed(subject, release)
+        words = [join(tag("mark", word) if new else word, " ") for word, new in marked]
+        if not any(new for _, new in marked):
+            words.append(tag("small", "(no new word)" if marked else "(empty)"))
         lines.append(tag("div", *words))
     if len(releases) > SHOWN:
         lines.append(tag("small", f"and {len(releases) - SHOWN} more"))

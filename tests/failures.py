@@ -1,10 +1,10 @@
-"""Names a test that failed when it fails, not at the end of the run; also with several workers."""
+"""Print the name of a failed test at once, not at the end of the run, even with workers."""
 
 import pytest
 
 
 class Naming:
-    """A plugin of the process that writes to the terminal."""
+    """Plugin of the process that writes to the terminal."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -26,6 +26,6 @@ class Naming:
 
 
 def name_failures(config: pytest.Config) -> None:
-    """Register the plugin, once and not in a worker: what it writes is seen by nobody."""
+    """Register the plugin once, but not in a worker, whose output is not shown."""
     if not hasattr(config, "workerinput") and not config.pluginmanager.has_plugin("naming"):
         config.pluginmanager.register(Naming(config), "naming")
