@@ -8,7 +8,7 @@ from tests.cli.conftest import Veil
 from tests.town import town as town
 
 from veil.cli.domain import group_specs
-from veil.cli.verb import show
+from veil.cli.show import show
 from veil.core.errors import ParameterError
 from veil.studies.export import write_csv
 from veil.studies.results import Results, Row

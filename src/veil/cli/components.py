@@ -1,18 +1,13 @@
-"""``veil attacks``, ``engines``, ``measures`` and ``mechanisms``: names and parameters."""
+"""``veil attacks``, ``engines``, ``measures`` and ``mechanisms``: names and parameters.
+
+Registries are imported by the command that lists them, so that help starts at once.
+"""
 
 from typing import Any
 
 import click
 
 from veil.cli.commands import COMMANDS, TEXT, Lazy
-from veil.cli.listing import show_components, show_mechanisms
-from veil.core.registry import Registry
-from veil.encoders import ENCODERS
-from veil.measures import EVERYWHERE
-from veil.search.engines import ENGINES
-from veil.text.attacks import ATTACKS
-from veil.text.measures import MEASURES
-from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 
 
 @click.command()
@@ -23,6 +18,9 @@ def attacks(names: tuple[str, ...], as_json: bool) -> None:
 
     NAMES limit the list.
     """
+    from veil.cli.listing import show_components
+    from veil.text.attacks import ATTACKS
+
     show_components({"attacks": ATTACKS}, "attack", names, as_json=as_json)
 
 
@@ -34,7 +32,11 @@ def engines(names: tuple[str, ...], as_json: bool) -> None:
 
     NAMES limit the list.
     """
-    registries: dict[str, Registry[Any]] = {"engines": ENGINES, "encoders": ENCODERS}
+    from veil.cli.listing import show_components
+    from veil.encoders import ENCODERS
+    from veil.search.engines import ENGINES
+
+    registries: dict[str, Any] = {"engines": ENGINES, "encoders": ENCODERS}
     show_components(registries, "engine or encoder", names, as_json=as_json)
 
 
@@ -48,6 +50,10 @@ def measures(names: tuple[str, ...], as_json: bool) -> None:
 
     NAMES limit the list.
     """
+    from veil.cli.listing import show_components
+    from veil.measures import EVERYWHERE
+    from veil.text.measures import MEASURES
+
     show_components(
         {"texts and variants": MEASURES}, "measure", names, as_json=as_json, sentences=EVERYWHERE
     )
@@ -61,6 +67,9 @@ def mechanisms(names: tuple[str, ...], as_json: bool) -> None:
 
     NAMES limit the list. It also shows what is not proved.
     """
+    from veil.cli.listing import show_mechanisms
+    from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
+
     show_mechanisms(TEXT_MECHANISMS, names, as_json=as_json)
     if not as_json:
         click.echo("Costs add up: words x variants x epsilon (sequential composition).")

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from veil.cli.commands import Commands
-from veil.cli.results import FAR
+from veil.cli.options import FAR
 from veil.cli.terminal import NEW, progress_bar, stdout
 from veil.core.errors import InputError
 from veil.core.formatting import bits_of, count_of, printable

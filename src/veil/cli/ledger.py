@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -20,9 +21,10 @@ from veil.core.errors import InputError
 from veil.core.formatting import bits_of, count_of, number_of
 from veil.data.files import whole_file
 from veil.data.releases import CsvWriter
-from veil.proxy.ledger.ledger import Ledger, forget_all
-from veil.proxy.settings import Release, brief
-from veil.search.pipeline import MAX_QUERY
+
+if TYPE_CHECKING:  # the ledger is slow to load, and help needs none of it
+    from veil.proxy.ledger.ledger import Ledger
+    from veil.proxy.settings import Release
 
 _LARGEST = 2**62  # above every entry number
 _PAGE = 500  # entries read at a time
@@ -58,6 +60,8 @@ def ledger() -> None:
 @click.option("--variants", is_flag=True, help="Also show what was sent.")
 def show(count: int, variants: bool) -> None:
     """Show the newest entries and the budget spent in the last 24 hours."""
+    from veil.proxy.ledger.ledger import Ledger
+
     console = stdout()
     with Ledger() as book:
         releases = book.releases(count)
@@ -78,7 +82,9 @@ def show(count: int, variants: bool) -> None:
     )
 
 
-def _show(console: Console, releases: tuple[Release, ...], *, variants: bool) -> None:
+def _show(console: Console, releases: tuple["Release", ...], *, variants: bool) -> None:
+    from veil.proxy.settings import brief
+
     table = Table(box=None, padding=(0, 1))
     for name in ("no.", "made", "asked", "variants", "words", "shared", "spent", "bits"):
         table.add_column(name, justify="left" if name == "made" else "right")
@@ -104,8 +110,10 @@ def _show(console: Console, releases: tuple[Release, ...], *, variants: bool) ->
         _show_narrow(console, releases, variants=variants)
 
 
-def _show_narrow(console: Console, releases: tuple[Release, ...], *, variants: bool) -> None:
+def _show_narrow(console: Console, releases: tuple["Release", ...], *, variants: bool) -> None:
     """Print each entry on its own lines when the screen is too narrow for a table."""
+    from veil.proxy.settings import brief
+
     for release in releases:
         spent = f"{release.spent:,.0f}" if math.isfinite(release.spent) else "no bound"
         leaked = bits_of(release.bits) if math.isfinite(release.bits) else "bits without bound"
@@ -127,6 +135,8 @@ def export(output: Path) -> None:
 
     Only you can read the file.
     """
+    from veil.proxy.ledger.ledger import Ledger
+
     with Ledger() as book:
         if str(output) == "-":
             for release in _all(book):
@@ -166,6 +176,9 @@ def forget(
     unless you use --all: that starts a new ledger, also if the ledger or its key is damaged, empty
     or missing. The new ledger does not contain earlier releases and spending.
     """
+    from veil.proxy.ledger.ledger import Ledger, forget_all
+    from veil.search.pipeline import MAX_QUERY
+
     if sum((number is not None, query, before is not None, everything)) != 1:
         raise InputError("Exactly one of NUMBER, --query, --before and --all is required.")
     if query and not yes:
@@ -190,6 +203,8 @@ def forget(
 
 def _require(number: int | None) -> None:
     """Raise an error for a missing entry before asking for confirmation."""
+    from veil.proxy.ledger.ledger import Ledger
+
     if number is None:
         return
     with Ledger() as book:
@@ -210,14 +225,14 @@ def _confirmed(question: str) -> bool:
     return answer in ("y", "yes")
 
 
-def _all(book: Ledger) -> Iterator[Release]:
+def _all(book: "Ledger") -> "Iterator[Release]":
     before: int | None = None
     while page := book.releases(_PAGE, before):
         yield from page
         before = page[-1].number
 
 
-def _values(release: Release) -> list[object]:
+def _values(release: "Release") -> list[object]:
     return [
         release.number,
         release.made.isoformat(timespec="seconds"),
@@ -239,7 +254,7 @@ def _csv(values: Sequence[object]) -> str:
     return out.getvalue()
 
 
-def _line(release: Release) -> str:
+def _line(release: "Release") -> str:
     values: dict[str, object] = dict(zip(_COLUMNS, _values(release), strict=True))
     values["spent"] = release.spent if math.isfinite(release.spent) else None
     values["bits"] = release.bits if math.isfinite(release.bits) else None

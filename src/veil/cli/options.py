@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = ("random", "drop", "mask", "keep")  # of veil.text.policy.Unknown, which is slow to load
 
+FAR = 0.35  # cosine below which a table covers a query poorly
 VECTORS_OPTION = click.Option(
     ["--vectors"],
     default="glove-100d",

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from veil import api
 from veil.cli.commands import count_as_sent
-from veil.cli.options import DeskFlags, SearchChoices
+from veil.cli.options import FAR, DeskFlags, SearchChoices
 from veil.cli.screen import cost_of, warn_scale
 from veil.cli.terminal import progress_bar, stdout
 from veil.core.errors import InputError, LedgerError
@@ -43,7 +43,6 @@ from veil.text.mechanisms.queries.cover import NOT_COVERED
 _PER_WORD = ("metric-dp", "umldp", "group-dp", "none")  # kinds whose cost is a product
 _SNIPPET = 200  # characters
 _WITHOUT = "Nothing was sent. For experiments, --no-ledger searches without the ledger."
-FAR = 0.35  # cosine below which a table covers a query poorly
 
 
 def run_search(

@@ -6,23 +6,21 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
 from veil.cli.terminal import progress_bar, stderr, stdout
-from veil.core.parallel import cores
-from veil.studies.choose import Candidate, Choice, UncertifiedError
-from veil.studies.choose import choose as choose_best
-from veil.studies.domains import vocabulary
-from veil.studies.export import export, read_csv, to_record
-from veil.studies.results import Results, Score
-from veil.studies.study import Study
-from veil.studies.sweep import sweep
+
+if TYPE_CHECKING:  # help needs none of these, and they are slow to load
+    from veil.studies.choose import Candidate, Choice
+    from veil.studies.results import Results, Score
+    from veil.studies.study import Study
 
 
-def show_scores(results: Results) -> None:
+def show_scores(results: "Results") -> None:
     """Print the QuIPU scores: a table per attack, a row per mechanism."""
     console = stdout()
     for warning in results.warnings:
@@ -49,8 +47,10 @@ def show_scores(results: Results) -> None:
         console.print(_table(scores, same))
 
 
-def _show_utilities(results: Results) -> None:
+def _show_utilities(results: "Results") -> None:
     """Print the measures of utility, for a study without attacks and so without scores."""
+    from veil.studies.domains import vocabulary
+
     console = stdout()
     rows = [row for row in results.rows if row.kind == "utility"]
     for data, task in dict.fromkeys((row.data, row.task) for row in rows):
@@ -69,7 +69,7 @@ def _show_utilities(results: Results) -> None:
         console.print(table)
 
 
-def _table(scores: Sequence[Score], same: str) -> Table:
+def _table(scores: "Sequence[Score]", same: str) -> Table:
     measures = dict.fromkeys(score.measure for score in scores)
     table = Table("mechanism")
     for measure in measures:
@@ -82,7 +82,7 @@ def _table(scores: Sequence[Score], same: str) -> Table:
     return table
 
 
-def _cell(score: Score, same: str) -> str:
+def _cell(score: "Score", same: str) -> str:
     shown = f"{score.score:+.3f}" if math.isfinite(score.score) else "-"
     if score.best:
         return f"[bold]{shown} *[/bold]"
@@ -94,7 +94,7 @@ WORKERS_HELP = "Number of worker processes; 0: none.  [default: one per processo
 
 
 def run_study(
-    study: Study,
+    study: "Study",
     out: Path,
     *,
     workers: int | None = None,
@@ -105,8 +105,11 @@ def run_study(
 
     The report is in the same folder, unless `page` is another file.
     """
+    from veil.core.parallel import cores
+    from veil.studies.export import export
     from veil.studies.pool import dask_executor  # slow to load, and 'veil choose' draws nothing
     from veil.studies.report.report import FILE, write_report
+    from veil.studies.sweep import sweep
 
     try:
         with progress_bar() as report, dask_executor(dask) if dask else nullcontext() as executor:
@@ -183,6 +186,10 @@ def choose(
     Exit code 0: the choice is certified, or --mean was given. 3: nothing is certified; the best by
     measured risk is printed and marked. 2: no configuration fits, or the input is invalid.
     """
+    from veil.studies.choose import UncertifiedError
+    from veil.studies.choose import choose as choose_best
+    from veil.studies.export import read_csv
+
     code = 0
     try:
         choice = choose_best(
@@ -202,7 +209,7 @@ def choose(
     click.get_current_context().exit(code)
 
 
-def _document(choice: Choice) -> dict[str, object]:
+def _document(choice: "Choice") -> dict[str, object]:
     """Return a choice as JSON values, with the names that its domain uses."""
     several = {
         name: [_candidate(candidate) for candidate in getattr(choice, name)]
@@ -211,7 +218,9 @@ def _document(choice: Choice) -> dict[str, object]:
     return asdict(choice) | {"best": _candidate(choice.best)} | several
 
 
-def _candidate(candidate: Candidate) -> dict[str, object]:
+def _candidate(candidate: "Candidate") -> dict[str, object]:
+    from veil.studies.export import to_record
+
     return asdict(candidate) | {
         "utility": to_record(candidate.utility),
         "risk": to_record(candidate.risk),
