@@ -16,7 +16,7 @@ from veil.tables.column import Column
 from veil.tables.describe import Description, kind_of
 from veil.tables.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 
 
 def described(held: Mapping[str, Sequence[object]] | None = None) -> Description:

@@ -17,7 +17,7 @@ from veil.tables.table import row_classes
 
 NAME = "Xanthippe"  # a value that no message may quote
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 
 
 def write(path: Path, text: str) -> Path:

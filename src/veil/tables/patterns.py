@@ -277,7 +277,9 @@ def label_distance(
     if labels.numeric and values.numeric:
         ends = np.stack([labels.numbers, labels.numbers], axis=1)
         return Numbers(ends, values.numbers, _scale(values, ends, metric), squared=squared)
-    if hierarchy is not None and all(label in hierarchy.found for label in labels.categories):
+    if hierarchy is not None and all(
+        label in hierarchy.label_levels for label in labels.categories
+    ):
         return Levels(labels, values, hierarchy, level, squared=squared)
     if values.numeric:
         ends = _ends(labels)
@@ -322,7 +324,7 @@ def _ancestors(column: Column, hierarchy: Hierarchy, level: int | None, absent: 
     made = [np.full(len(column.categories) + 1, absent) for _ in range(hierarchy.height + 1)]
     places = [{label: code for code, label in enumerate(labels)} for labels in hierarchy.labels]
     for code, label in enumerate(column.categories):
-        lowest = hierarchy.found.get(label)
+        lowest = hierarchy.label_levels.get(label)
         if level is not None and label in places[level]:
             lowest = level, places[level][label]
         if lowest is None:

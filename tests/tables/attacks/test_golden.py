@@ -11,7 +11,7 @@ from veil.tables.column import Column
 from veil.tables.table import Table
 from veil.tables.wording import describe_attack
 
-pytestmark = [needs_golden, pytest.mark.filterwarnings("ignore:Nearly every row")]
+pytestmark = [needs_golden, pytest.mark.filterwarnings("ignore:Nearly all values")]
 
 
 @lru_cache

@@ -17,7 +17,7 @@ from veil.tables.cells.cells import Axis
 from veil.tables.cells.release import Bounds, Mask
 from veil.tables.cells.solver import solve
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 few = settings(max_examples=20, deadline=None, derandomize=True)
 
 

@@ -11,7 +11,7 @@ from veil.core.errors import InputError, MissingExtraError, ParameterError, Veil
 from veil.tables.cells.cells import Axis, Cells
 from veil.tables.cells.solver import scipy_module
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 
 SCHOOL = {
     "degree": ["BA", "BA", "MA", "9th", "10th", "10th", "MA"],

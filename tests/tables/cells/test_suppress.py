@@ -22,7 +22,7 @@ from veil.tables.cells.release import Bounds, CellRelease, Mask
 from veil.tables.cells.solver import Flows
 from veil.tables.cells.suppress import Suppress, require_room
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 few = settings(max_examples=20, deadline=None, derandomize=True)
 
 

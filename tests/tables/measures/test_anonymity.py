@@ -13,7 +13,7 @@ from veil import tables
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.tables.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 
 
 @needs_golden

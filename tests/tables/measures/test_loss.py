@@ -13,7 +13,7 @@ from veil.core.errors import InputError, ParameterError
 from veil.tables.measures.loss import Loss
 from veil.tables.mechanism import nothing
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 ALIKE = ("il1s", "mse", "mae", "mean_variation", "means", "variances", "correlations")
 
 

@@ -16,7 +16,7 @@ from veil.tables.measures.pair import Bins, Meanings
 from veil.tables.mechanism import Release
 from veil.tables.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 KNOWN = ["sex", "age", "race", "marital-status", "education", "native-country"]
 
 

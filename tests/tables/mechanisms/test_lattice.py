@@ -17,7 +17,7 @@ from veil.tables.mechanisms import cube
 from veil.tables.mechanisms.lattice import FALLBACK, LatticeMethod, LatticeResult, allowed
 from veil.tables.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 METHODS = ("ola", "incognito", "exhaustive")
 CASES = golden("lattice").get("cases", [])
 QUICK = (0, 1, 2, 4, 9)

@@ -18,7 +18,7 @@ from veil.tables.mechanisms.microaggregation import groups, standardise
 from veil.tables.mechanisms.swap import partners
 from veil.tables.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 LEVELS = [["a", "A", "*"], ["b", "A", "*"], ["c", "C", "*"]]
 
 

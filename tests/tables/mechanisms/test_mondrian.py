@@ -17,7 +17,7 @@ from veil.tables.mechanism import Release
 from veil.tables.mechanisms import mondrian as partition
 from veil.tables.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 QI = ("sex", "age", "race", "marital-status", "education", "native-country")
 
 

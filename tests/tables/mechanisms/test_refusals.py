@@ -12,7 +12,7 @@ NAME = "Xanthippe"  # a value that no message may quote
 LATTICE = ("ola", "incognito", "exhaustive")
 METHODS = (*LATTICE, "mondrian")
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 
 
 def people(*, secret: bool = True, qi: bool = True) -> Table:

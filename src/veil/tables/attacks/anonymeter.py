@@ -341,7 +341,7 @@ def nearest_rows(
 
     Of several that are as near one is drawn.
     """
-    aparts = scene.aparts(beside, names, "gower")
+    aparts = scene.distances(beside, names, "gower")
     across = np.stack([codes_with_missing(scene.released.column(name)) for name in names], axis=1)
     asked = np.stack([codes_with_missing(beside.column(name))[rows] for name in names], axis=1)
     grid = Grid(aparts, across, np.add, released=True)

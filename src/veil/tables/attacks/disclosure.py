@@ -225,7 +225,7 @@ def _above(column: Column, hierarchy: Hierarchy, level: int) -> Ids:
     place = {label: code for code, label in enumerate(hierarchy.labels[level])}
     made = []
     for number, label in enumerate(column.categories):
-        height, code = hierarchy.found.get(label, (level + 1, -1))
+        height, code = hierarchy.label_levels.get(label, (level + 1, -1))
         if height > level:
             made.append(place.get(label, len(place) + number))
             continue
@@ -411,7 +411,7 @@ class _Pool:
         self._lost = np.flatnonzero(held == 0)
         self._nearest = None
         if len(self._lost):
-            aparts = scene.aparts(scene.known, scene.qi, "euclidean")
+            aparts = scene.distances(scene.known, scene.qi, "euclidean")
             asked = Patterns(known.codes[self._lost], known.sizes[self._lost], self._lost)
             self._nearest = Nearest(aparts, asked, released, released=True)
 

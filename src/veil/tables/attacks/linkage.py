@@ -111,7 +111,7 @@ class Distance(Linker):
     def links(self, scene: Scene) -> Links:
         """Find the nearest."""
         released, known = scene.patterns
-        aparts = scene.aparts(scene.known, scene.qi, "euclidean")
+        aparts = scene.distances(scene.known, scene.qi, "euclidean")
         return Links(_Near(Nearest(aparts, released, known, released=False), released, known))
 
 

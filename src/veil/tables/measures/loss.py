@@ -218,7 +218,7 @@ def _levels(
     if level is not None and hierarchy is not None:
         made[:-1] = level / max(1, hierarchy.height)
         return made
-    found = {} if hierarchy is None else hierarchy.found
+    found = {} if hierarchy is None else hierarchy.label_levels
     height = 1 if hierarchy is None else max(1, hierarchy.height)
     values = set(meanings.column.categories)
     for at, label in enumerate(labels):

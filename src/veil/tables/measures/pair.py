@@ -94,8 +94,8 @@ class Meanings:
         if label in self._place:
             place = self._place[label]
             return Meaning(self._all, place, place + 1, 0.0)
-        if self.hierarchy is not None and label in self.hierarchy.found:
-            return self._node(self.hierarchy, *self.hierarchy.found[label])
+        if self.hierarchy is not None and label in self.hierarchy.label_levels:
+            return self._node(self.hierarchy, *self.hierarchy.label_levels[label])
         if label == TOP:
             return self.star
         return self._set(label) if span is None else self._span(span)
