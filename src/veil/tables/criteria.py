@@ -45,7 +45,7 @@ class Spread:
     classes: int
 
     @property
-    def known(self) -> "Spread":
+    def present(self) -> "Spread":
         """The counts without missing values."""
         present = self.value < self.values
         if present.all():
@@ -106,7 +106,7 @@ class Classes:
     sizes: Ids
     spreads: tuple[Spread, ...] = ()
 
-    def kept(self, selected: "Bools") -> "Classes":
+    def select(self, selected: "Bools") -> "Classes":
         """Return the selected classes (m,)."""
         return Classes(
             self.sizes[selected], tuple(spread.of_classes(selected) for spread in self.spreads)
@@ -197,7 +197,7 @@ def released(criteria: tuple[Criterion, ...], classes: Classes) -> Bools:
     """
     remaining = passing(criteria, classes)
     while remaining.any() and not remaining.all():
-        rest = classes.kept(remaining)
+        rest = classes.select(remaining)
         passed = passing(tuple(criterion.within(rest) for criterion in criteria), rest)
         if passed.all():
             break
@@ -255,7 +255,7 @@ class Distinct(Local):
 
 def count_distinct(spread: Spread) -> Ids:
     """Return the number of distinct values of each class (classes,)."""
-    present = spread.known
+    present = spread.present
     return np.bincount(present.owner, minlength=present.classes)
 
 
@@ -281,7 +281,7 @@ class Entropy(Local):
 
 def effective(spread: Spread) -> Floats:
     """Return exp(entropy) of each class (classes,); 0 if all its values are missing."""
-    present = spread.known
+    present = spread.present
     shares = present.shares
     entropy = -present.sums(shares * np.log(shares))
     return np.where(present.sizes > 0, np.exp(entropy), 0.0)
@@ -313,7 +313,7 @@ class Recursive(Local):
 
 def peak_and_tail(spread: Spread, l: float) -> tuple[Floats, Floats]:  # noqa: E741
     """Return r1 of each class (classes,), and the sum of r_l and all smaller counts (classes,)."""
-    present = spread.known
+    present = spread.present
     bits = int(present.count.max(initial=0)).bit_length()
     most = (1 << bits) - 1
     key = (present.owner << bits) | (most - present.count)  # the owners are in order already

@@ -216,8 +216,8 @@ def check_claim(release: Release, path: Path, suffix: str, *, excel_safe: bool =
 def claim_of(method: str, guarantee: Guarantee, roles: Mapping[str, str]) -> Claim | None:
     """Return the claim about equivalence classes, or None.
 
-    Its figures come from the guarantee, and its details from the mechanism; of several mechanisms
-    it is the last whose guarantee holds.
+    Its figures come from the guarantee, and its details from the mechanism; of several mechanisms,
+    the guarantee of the last one holds.
     """
     if guarantee.kind not in KINDS:
         return None

@@ -345,13 +345,13 @@ class Counter:
             )
         return Classes(spreads[0].sizes.astype(np.int64), tuple(spreads))
 
-    def labels(self, tallies: Tallies, some: NDArray[np.bool_]) -> Iterator[tuple[int, Ids]]:
+    def labels(self, tallies: Tallies, selected: NDArray[np.bool_]) -> Iterator[tuple[int, Ids]]:
         """Yield the number of each column, and its labels in the selected classes of a node."""
         cube, tally = self._cubes[0], tallies[0]
         first = np.arange(len(tally))
         if self._values:
             first = np.flatnonzero(np.diff(cube.owners(tally), prepend=-1))
-        return cube.labels(tally, first[some])
+        return cube.labels(tally, first[selected])
 
 
 Minimise = Literal["dm", "precision", "entropy", "ncp"]
