@@ -363,7 +363,6 @@ def measure(
 def _verdict(
     masked: Path, card: Card, hierarchies: Path | None
 ) -> tuple[Sequence[str], bool | None]:
-    """Return sentences about the claim of a card, and whether it holds; None without a claim."""
     claim, verdict = card.claim, verdict_of(masked, card, hierarchies)
     if claim is None or verdict is None:
         return (), None
@@ -439,7 +438,6 @@ def loss(
 
 
 def _sheets_by_column(lost: Loss) -> Iterator[Sheet]:
-    """Yield a sheet for numbers and one for categories, which have other figures."""
     kinds: dict[tuple[str, ...], dict[str, Mapping[str, float]]] = {}
     for column, figures in lost.columns.items():
         kinds.setdefault(tuple(figures), {})[column] = figures

@@ -139,7 +139,6 @@ class Truth:
 
 
 def _blank(columns: Sequence[Column]) -> Bools:
-    """Return which rows are suppressed or missing in all columns."""
     stars = [np.array(star_codes(column)[1:], dtype=np.int64) for column in columns]
     flags = [
         column.missing | np.isin(column.codes, codes)
@@ -267,7 +266,6 @@ def _cells(cells: Cells, release: object, attacker: object) -> Outcome:
 
 
 def _published(table: Table, release: object) -> tuple[Table, Ids | None, Mapping[str, int]]:
-    """Return the published table, the original row of each of its rows, and its levels."""
     if isinstance(release, Release):
         if release.rows is not None and int(release.rows.max(initial=0)) >= len(table):
             raise InputError(

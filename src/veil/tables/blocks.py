@@ -376,7 +376,6 @@ class Blocks:
 
 
 def _formed_keys(counts: "Counter[Key]", numeric: Sequence[bool]) -> "Counter[Key]":
-    """Merge combinations whose values have the same canonical forms."""
     forms: list[dict[str | None, str | None]] = [{} for _ in numeric]
     merged: Counter[Key] = Counter()
     for key, count in counts.items():
@@ -584,7 +583,6 @@ def _unfinished(out: Path, *, several: bool) -> Iterator[Path]:
 def _check_claim(
     blocks: Blocks, written: Written, table: Table, files: Sequence[Path], *, excel_safe: bool
 ) -> None:
-    """Raise if the files do not meet the claim, counted over all of them."""
     claim = claim_of(written.method, written.guarantee, written.roles)
     if claim is None:
         return
@@ -673,7 +671,6 @@ def _keys(table: Table, names: Sequence[str]) -> list[Key]:
 
 
 def _check_declared(step: Mechanism, table: Table, columns: Sequence[str]) -> None:
-    """Raise unless categories are declared, because a block need not contain all of them."""
     if isinstance(step, PRAM | RandomResponse):
         for name in columns:
             if not declared(table, name, step.domain)[1]:

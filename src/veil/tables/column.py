@@ -62,7 +62,6 @@ def read_number(text: str, *, padded: bool = False) -> float | None:
 
 
 def _given_back(text: str, number: float) -> bool:
-    """Return whether a double has all digits of a number, rounded to its precision."""
     if not math.isfinite(number):
         return False
     exact = Decimal(text)
@@ -147,7 +146,6 @@ class Column:
 
     @cached_property
     def _texts_coded(self) -> tuple[Ids, tuple[str, ...]]:
-        """Codes and categories of strings, computed in one pass."""
         numbers = _Numbers()
         codes = map(numbers.__getitem__, self.values.tolist())
         first = np.fromiter(codes, dtype=np.int64, count=len(self.values))
@@ -308,7 +306,6 @@ class _Numbers(dict[Any, int]):
 
 
 def _numbers(forms: Sequence[str | None], *, padded: bool) -> Floats | None:
-    """Return the number of each label, nan if it is missing; None if a label is not a number."""
     numbers = np.full(len(forms), math.nan)
     for at, form in enumerate(forms):
         if form is None:
@@ -328,7 +325,6 @@ def _places(present: NDArray[np.bool_], at: Ids) -> Ids:
 
 
 def _held_by_doubles(values: NDArray[Any]) -> bool:
-    """Return whether doubles represent these integers exactly."""
     return not len(values) or (int(values.min()) >= -_ALL and int(values.max()) <= _ALL)
 
 
@@ -342,12 +338,10 @@ def _exact(value: object) -> bool:
 
 
 def _text(value: object) -> str:
-    """Format a value, with one spelling for equal numbers."""
     return format_number(value) if isinstance(value, float) else str(value)
 
 
 def _ranks(values: Floats) -> Ids:
-    """Return the rank of each number (n,) among the distinct ones."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
     if high - low <= _DENSE * len(values) and (values == np.floor(values)).all():
         key = (values - low).astype(np.int64)  # integers in a small range need no sorting

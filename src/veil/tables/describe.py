@@ -76,7 +76,6 @@ def _dense(table: Table, name: str) -> bool:
 
 
 def _naming(name: str) -> bool:
-    """Return whether the name of a column suggests that it identifies people."""
     return bool(_words(name) & set(dict(_WORDS)["identifier"].split())) or any(
         word.endswith(("id", "name")) for word in _words(name)
     )

@@ -409,7 +409,6 @@ def read_card(out: Path) -> Card:
 
 
 def _figures(content: Mapping[str, Any]) -> Claim | None:
-    """Parse the output of `claim_content`."""
     if not content:
         return None
     k, l, t = (content.get(name) for name in ("k", "l", "t"))  # noqa: E741
@@ -461,7 +460,6 @@ def again(original: Table, card: Card, table: Table) -> Release | None:
 
 
 def _rows(table: Table) -> "Counter[tuple[object, ...]]":
-    """Return the counts of distinct rows, independent of their order."""
     columns = [table.column(name).texts.tolist() for name in sorted(table.columns)]
     return Counter(zip(*columns, strict=True))
 

@@ -164,7 +164,6 @@ class Hierarchy:
 
 
 def _read(path: Path) -> Rows:
-    """Read a CSV file of ARX: separated by ';', without header."""
     if not path.is_file():
         raise InputError(f"The hierarchy file {path.name} does not exist.")
     lines: Iterable[str] = read_lines(path)

@@ -122,7 +122,6 @@ def _bounded(span: Span) -> bool:
 
 
 def _touching(spans: Iterable[Span | None]) -> bool:
-    """Return whether intervals have equal widths, do not overlap, and touch somewhere."""
     bounds = sorted(
         {(span.low, span.high) for span in spans if span is not None and _bounded(span)}
     )
@@ -185,7 +184,6 @@ class Cover:
             self._sets[slot, which] = True
 
     def _blank(self, missing: Missing) -> tuple[int, int]:
-        """Return the range of codes that a released missing value covers."""
         return {"equal": (self.values, self.values + 1), "never": (0, 0)}.get(missing, (0, -1))
 
     def between(self, labels: Ids, values: Ids) -> Bools:
@@ -234,7 +232,6 @@ def _covered(
     *,
     closed: bool,
 ) -> Sequence[tuple[int, int] | Ids]:
-    """Return, per label, a range of codes (first, last), last = -1 for all, or single codes."""
     if labels.numeric and values.numeric:
         return _equal_numbers(labels, values)
     place = {label: code for code, label in enumerate(values.categories)}
@@ -256,7 +253,6 @@ def _equal_numbers(labels: Column, values: Column) -> list[tuple[int, int]]:
 
 
 def _below(hierarchy: Hierarchy, place: dict[str, int], level: int | None) -> dict[str, Ids]:
-    """Return the codes of the values below each label, at one level or at all."""
     code_of_leaf = np.array([place.get(leaf, -1) for leaf in hierarchy.leaves], dtype=np.int64)
     levels = range(hierarchy.height + 1) if level is None else (level,)
     below: dict[str, Ids] = {}
@@ -278,7 +274,6 @@ def _covered_by(
     span: Span | None,
     sets: Sets,
 ) -> tuple[int, int] | Ids:
-    """Return the values that a label covers."""
     if label == TOP:
         return 0, -1
     if label in below:
@@ -304,7 +299,6 @@ def _range(values: Column, span: Span) -> tuple[int, int]:
 
 
 def _listed(label: str, place: dict[str, int], sets: Sets) -> Ids:
-    """Return the members of a set, or the values that start like a masked code (123**)."""
     listed = sets.of(label)
     if listed is not None:
         return np.array(listed[0], dtype=np.int64)

@@ -300,7 +300,6 @@ def protect(
 
 
 def _joined(before: Masked, after: Masked) -> Masked:
-    """Combine the results of two mechanisms; rows refer to the first input."""
     rows: Ids | None = None
     if before.rows is not None and after.rows is not None:
         rows = before.rows[after.rows]

@@ -326,7 +326,6 @@ def _members(label: str) -> list[Span]:
 
 
 def _ancestors(column: Column, hierarchy: Hierarchy, level: int | None, absent: int) -> list[Ids]:
-    """Return, per level, the ancestor (categories + 1,) of each category, including itself."""
     ancestors = [np.full(len(column.categories) + 1, absent) for _ in range(hierarchy.height + 1)]
     places = [{label: code for code, label in enumerate(labels)} for labels in hierarchy.labels]
     for code, label in enumerate(column.categories):
@@ -344,7 +343,6 @@ def _ancestors(column: Column, hierarchy: Hierarchy, level: int | None, absent: 
 
 
 def _same_text(labels: Column, values: Column) -> Ids:
-    """Return the value (labels + 1,) with the same text as each label, or -1."""
     place = {label: code for code, label in enumerate(values.categories)}
     return np.array([*(place.get(label, -1) for label in labels.categories), -1], dtype=np.int64)
 

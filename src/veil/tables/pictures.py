@@ -97,7 +97,6 @@ def by_size(sizes: Ids) -> Floats:
 
 
 def _folded(pair: Pair, name: str) -> Floats:
-    """Return the shares of a column's bins before and after, with the smallest merged."""
     bins = pair.bins(name)
     before = np.bincount(bins.codes, minlength=bins.size) / len(bins.codes)
     table = np.stack([before, shares(bins, pair.placed(name), pair.removed)])
@@ -220,7 +219,6 @@ def compare_shares(pair: Pair, name: str) -> Markup:
 
 
 def _rows(bins: Bins, before: Floats) -> tuple[list[str], Ids]:
-    """Return the labels of the rows, and their bins."""
     if bins.cuts is not None:
         return _ranges(bins.cuts), np.arange(bins.value_bins)
     order = np.arange(bins.value_bins)
@@ -381,7 +379,6 @@ def _size_caption(before: Preview, after: Preview, n: int) -> str:
 
 
 def _lines(unprotected: Shown, others: Sequence[Shown], utilities: Mapping[str, float]) -> Markup:
-    """Return a table with a row for each configuration."""
     body = []
     for view in (unprotected, *others):
         assert view.glance is not None  # noqa: S101 - only those are handed in

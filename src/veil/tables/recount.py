@@ -185,7 +185,6 @@ def _position(header: Sequence[str], name: str, *, excel_safe: bool) -> int:
 
 
 def _meaning(text: str) -> Any:  # noqa: ANN401 - a number or a text
-    """Return the value that a person would read."""
     bare = text.strip()
     if _PLAIN.fullmatch(bare):
         try:

@@ -259,7 +259,6 @@ class Tables(Experiment):
         return Result(data={"claim": asdict(claims[0]), "removed": share})
 
     def _measured(self, spec: str) -> Result:
-        """Return the utility of all releases, and a preview of the first."""
         if not spec:
             whole = Pair.of(self.table, self.table)
             whole_preview = preview(whole, lost=False)

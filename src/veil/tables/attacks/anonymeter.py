@@ -101,7 +101,6 @@ def residual(
 
 
 def _wilson(trials: Trials, confidence: float, what: str) -> tuple[float, float]:
-    """Return centre and half width of the Wilson interval of a share."""
     n, hits = trials
     if n < 1 or not 0 <= hits <= n:
         raise InputError(
@@ -153,7 +152,6 @@ class Reader:
         return int(np.count_nonzero(matches))
 
     def _holds(self, clause: Clause) -> Bools:
-        """Return which rows satisfy a clause; rows with a missing value do not."""
         column, codes = self._values[clause.column], self._codes[clause.column]
         matches: Bools = np.zeros(len(codes), dtype=np.bool_)
         if clause.sign != "==":
@@ -397,7 +395,6 @@ class SinglingOut(Trier):
     def _unique_predicates(
         self, scene: Scene, names: tuple[str, ...], speaker: Speaker, rows: int, rng: Generator
     ) -> list[Predicate]:
-        """Return distinct predicates that hold for exactly one released row."""
         count = min(self.attacks, rows)
         reader = Reader(scene, scene.released, names)
         simple = speaker.simple()
@@ -418,7 +415,6 @@ class SinglingOut(Trier):
 
 
 def _singles_out(reader: Reader, predicates: list[Predicate]) -> Bools:
-    """Return which predicates hold for exactly one row."""
     return np.array(
         [bool(clauses) and reader.count(clauses) == 1 for clauses in predicates], dtype=np.bool_
     )

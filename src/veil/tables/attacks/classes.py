@@ -232,7 +232,6 @@ def _ewens(sizes: Floats) -> tuple[float, float] | None:
 
 
 def _start(sizes: Floats) -> Floats:
-    """Return moment estimates, or the middle of the range if they are outside it."""
     n, u = float(sizes.sum()), float(len(sizes))
     singles, pairs = float((sizes == 1).sum()), float((sizes == 2).sum())
     c = singles * (singles - 1) / pairs if pairs else 0.0

@@ -191,7 +191,6 @@ class Skewness(Discloser):
 
 
 def _usual(scene: Scene, truth: Truth, name: str) -> Floats:
-    """Return the number of originals that each released label covers."""
     (cover,) = scene.covers(truth.original, [name], "equal")
     column = truth.original.column(name)
     codes = np.where(column.codes < 0, cover.values, column.codes)
@@ -226,7 +225,6 @@ class Similarity(Discloser):
 
 
 def _above(column: Column, hierarchy: Hierarchy, level: int) -> Ids:
-    """Return the label of each category at a level, or itself if it is higher or unknown."""
     place = {label: code for code, label in enumerate(hierarchy.labels[level])}
     codes = []
     for number, label in enumerate(column.categories):
@@ -287,7 +285,6 @@ def _numbers(scene: Scene, name: str) -> bool:
 
 
 def _near(original: Floats, released: Floats, width: float) -> Bools:
-    """Return where numbers are within a share of the standard deviation; nan is not."""
     present = released[~np.isnan(released)]
     spread = float(present.std(ddof=1)) if len(present) > 1 else 0.0
     near: Bools = np.abs(original - released) <= width * spread
@@ -295,7 +292,6 @@ def _near(original: Floats, released: Floats, width: float) -> Bools:
 
 
 def _near_by_rank(original: Floats, released: Floats, width: float) -> Bools:
-    """Return where numbers are between the released values some ranks away."""
     ordered = np.sort(released[~np.isnan(released)])
     if not len(ordered):
         return np.zeros(len(released), dtype=np.bool_)
@@ -400,7 +396,6 @@ def _guess_chances(scene: Scene, values: Ids, labels: Ids) -> Floats:
 
 
 def _counted(at: Ids, values: Ids, patterns: int, first: int, last: int) -> Floats:
-    """Return counts of the values `first` to `last` by pattern (patterns, last - first)."""
     selected = (values >= first) & (values < last)
     keys = at[selected] * (last - first) + values[selected] - first
     counts = np.bincount(keys, minlength=patterns * (last - first))

@@ -254,7 +254,6 @@ class _Weighed:
 
 
 def _totals(tallies: Tallies, released: Patterns) -> tuple[Ids, Floats]:
-    """Return the agreements, and the number of pairs of rows with each."""
     agreements = np.empty(0, dtype=np.int64)
     counts = np.empty(0)
     for tally in tallies:
@@ -266,7 +265,6 @@ def _totals(tallies: Tallies, released: Patterns) -> tuple[Ids, Floats]:
 
 
 def _best(tallies: Tallies, gains: Floats, n: int) -> tuple[Floats, Floats]:
-    """Return the best weight of each released pattern (n,), and its number of originals."""
     best, ties = np.empty(n), np.empty(n)
     for tally in tallies:
         weights = _weights(tally, gains)

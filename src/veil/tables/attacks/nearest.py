@@ -80,7 +80,6 @@ class Compatible:
         return sums
 
     def _joined(self) -> tuple[Ids, Ids] | None:
-        """Return common class numbers of both sides if values have one label; -1 without any."""
         coded = []
         for column, cover in enumerate(self._covers):
             labels_of = cover.sole_labels(self._released.codes[:, column])
@@ -215,7 +214,6 @@ def _exactly(counts: Counts, wide: int) -> Counts:
 
 
 def _listed(table: NDArray[Any], start: int) -> Tally:
-    """Return the positive entries of a table (released, agreements)."""
     rows, agreements = np.nonzero(table)
     return Tally(rows + start, agreements, table[rows, agreements].astype(np.float64))
 
@@ -299,7 +297,6 @@ class Halves:
         return totals
 
     def _sweeps(self, which: Ids) -> Iterator["_Sweep"]:
-        """Yield the patterns of the first half, in blocks."""
         patterns = self._targets[0].at[which]
         first = self._candidates[0].at[self._order]
         for part in _blocks(len(self._targets[0]), len(first)):
@@ -311,7 +308,6 @@ class Halves:
                 yield _Sweep(rows, patterns - part.start, sums, lowest)
 
     def _totals(self, which: Ids, sweep: "_Sweep") -> Iterator[tuple[Ids, Floats]]:
-        """Yield the smallest sums of the first half plus the second (candidate patterns, b)."""
         for part in _blocks(len(sweep.rows), len(sweep.lowest)):
             selected = sweep.rows[part]
             total = self._table(1, self._targets[1].codes[self._targets[1].at[which[selected]]])
@@ -319,7 +315,6 @@ class Halves:
             yield selected, total
 
     def _table(self, half: int, codes: Ids) -> Floats:
-        """Return the sums over one half of the columns (candidate patterns, b)."""
         candidates = self._candidates[half].codes
         total = np.zeros((len(candidates), len(codes)))
         for place, column in enumerate(self._columns[half]):
@@ -576,7 +571,6 @@ def _placed(
 
 
 def _squares(points: Floats, others: Floats) -> Floats:
-    """Return the squared distances (n, m)."""
     total = np.zeros((len(points), len(others)))
     for mine, theirs in zip(points.T, others.T, strict=True):
         gap = mine[:, None] - theirs[None, :]
@@ -585,7 +579,6 @@ def _squares(points: Floats, others: Floats) -> Floats:
 
 
 def _ranges(starts: Ids, ends: Ids) -> Ids:
-    """Return the integers of all ranges, one range after the other."""
     sizes = ends - starts
     offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     integers: Ids = np.repeat(starts, sizes) + offsets
@@ -641,7 +634,6 @@ class Nearest:
         return distances
 
     def _equal(self) -> Bools:
-        """Return which targets equal a candidate, at distance 0."""
         labels, values = self._targets.codes, self._candidates.codes
         if self._released:
             labels, values = values, labels

@@ -161,7 +161,6 @@ class Adjustment:
         high: Floats,
         ups: int,
     ) -> Floats | None:
-        """Return a solution; on two axes integer choices suffice for an integer table."""
         choices = np.zeros(len(cost))
         choices[len(cost) - ups :] = 1.0
         low, every = np.zeros(len(cost)), np.ones(len(cost))
@@ -172,7 +171,6 @@ class Adjustment:
         return None
 
     def _room(self) -> tuple[Floats, Floats]:
-        """Return the largest gain and loss of each count."""
         values = self.cells.values
         room = np.maximum(1.0, np.floor(self.share * values))
         loss = np.minimum(room, np.maximum(values - self.threshold, 0.0))
@@ -220,8 +218,8 @@ class CTA(CellMechanism):
         default=0.2, gt=0, lt=1, description="largest change of a count, as a share"
     )
 
-    def publish(self, cells: Cells, rng: Generator) -> CellRelease:  # noqa: ARG002 - no draw
-        """Return the table of least change, or raise an error."""
+    @override
+    def publish(self, cells: Cells, rng: Generator) -> CellRelease:
         full = require_counts(cells)
         small = Threshold(threshold=self.threshold).sensitive(cells).cells
         inner = np.zeros(full.shape, dtype=np.bool_)
@@ -299,7 +297,6 @@ class Sample(CellMechanism):
 
 
 def _sampled(cells: Cells, rate: float, rng: Generator) -> tuple[Floats, float]:
-    """Return the table of a sample, and the largest number of records outside of it."""
     contributions = cells.contributions
     if contributions is not None:
         return _of_records(cells, contributions, rate, rng), np.inf
@@ -339,8 +336,8 @@ class Rollup(CellMechanism):
     by: str = Field(default="", description="axis to roll up")
     level: int = Field(default=0, ge=0, description="level of its hierarchy")
 
-    def publish(self, cells: Cells, rng: Generator) -> CellRelease:  # noqa: ARG002 - no draw
-        """Publish the rolled-up table."""
+    @override
+    def publish(self, cells: Cells, rng: Generator) -> CellRelease:
         rolled = self.prepare(cells)
         full = rolled.margins
         return CellRelease(
@@ -354,8 +351,8 @@ class Rollup(CellMechanism):
             maps=rolled.maps,
         )
 
+    @override
     def prepare(self, cells: Cells) -> Cells:
-        """Return the table with fewer categories."""
         if bool(self.groups) == bool(self.level):
             raise ParameterError("rollup needs either groups='a,b=c;...' or by='...', level=1.")
         labels = _read(self.groups) if self.groups else {}
@@ -395,7 +392,6 @@ class Rollup(CellMechanism):
 
 
 def _read(groups: str) -> dict[str, str]:
-    """Parse ``a,b=c;d,e=f`` into the new label of each category."""
     labels: dict[str, str] = {}
     for part in groups.split(";"):
         listed, equals, label = part.rpartition("=")

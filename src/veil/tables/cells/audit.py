@@ -80,7 +80,6 @@ def intervals(axes: tuple[Axis, ...], bounds: Bounds, *, whole: bool) -> Audit:
 
 
 def _start(lines: Lines, free: Ids, low: Floats, high: Floats, *, whole: bool) -> Reach:
-    """Find a table within the bounds."""
     matrix, used = lines.of(free)
     right = -(lines.matrix[used] @ np.where(high > low, 0.0, low))
     ends = low[free], high[free]
@@ -92,7 +91,6 @@ def _start(lines: Lines, free: Ids, low: Floats, high: Floats, *, whole: bool) -
 
 
 def _require_sums(lines: Lines, free: Ids, values: Floats) -> None:
-    """Raise if a completely published line does not add up."""
     _, used = lines.of(free)
     off = np.abs(lines.matrix @ values)
     off[used] = 0.0

@@ -272,7 +272,6 @@ def cells_of(
 
 
 def _names(table: Table, by: Sequence[str] | None, nested: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns to count by, or raise an error."""
     names = (by,) if isinstance(by, str) else tuple(by or ())
     if not names:
         raise InputError("Name the columns to count by.")
@@ -305,7 +304,6 @@ def _codes(table: Table, name: str) -> tuple[Ids, tuple[str, ...]]:
 def _contributions(
     table: Table, places: Ids, value: str | None, unit: str | None, weights: Floats | None
 ) -> Contributions:
-    """Return the contribution of each record; its weight if there is no value column."""
     present, amounts = np.ones(len(table), dtype=np.bool_), np.ones(len(table))
     if value is not None:
         column = table.column(value)

@@ -135,7 +135,6 @@ class _Inferred(NamedTuple):
 
 
 def _infer(cells: Cells, release: CellRelease, audited: Audit) -> _Inferred:
-    """Map the inferred bounds of a rolled-up table to the original's cells."""
     if not release.maps:
         if release.margins.shape != cells.margins.shape:
             raise InputError("The release and the table do not match: they have different cells.")
@@ -173,7 +172,6 @@ def _outer(factors: "tuple[Ids, ...]") -> Ids:
 
 
 def _parameters(release: CellRelease) -> dict[str, object]:
-    """Return the parameters of the mechanism of a release."""
     try:
         _, parameters = CELL_MECHANISMS.read(release.method.rpartition(" | ")[2])
     except (ParameterError, LookupError):
@@ -193,7 +191,6 @@ def _details(risks: Floats, width: Floats, low: Floats, audited: Audit) -> dict[
 
 
 def _candidates(release: CellRelease, audited: Audit) -> dict[str, object]:
-    """Return, for rounding, the share of cells with fewer candidates than the base."""
     base = _parameters(release).get("base")
     if base is None or not release.whole:
         return {}

@@ -195,7 +195,6 @@ def cell_utility(cells: Cells, release: CellRelease) -> float:
 
 
 def _spread(cells: Cells, release: CellRelease) -> Floats:
-    """Return the released value of each original cell."""
     released = release.values
     for at, place in enumerate(release.maps):
         if len(place) != cells.values.shape[at]:

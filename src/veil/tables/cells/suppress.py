@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError
@@ -245,7 +246,6 @@ class Suppress(CellMechanism):
     @model_validator(mode="before")
     @classmethod
     def _usual(cls, parameters: Any) -> Any:  # noqa: ANN401 - before validation
-        """Fill in the default threshold, so that the spec of a release shows it."""
         if (
             isinstance(parameters, Mapping)
             and not parameters.get("rule")
@@ -258,8 +258,8 @@ class Suppress(CellMechanism):
         """Return the sensitive cells of the full table, and the protection that each needs."""
         return judge(cells, self.threshold, self.protection, self.rule)
 
-    def publish(self, cells: Cells, rng: Generator) -> CellRelease:  # noqa: ARG002 - no draw
-        """Return the audited release, or raise an error."""
+    @override
+    def publish(self, cells: Cells, rng: Generator) -> CellRelease:
         sensitive = self.sensitive(cells)
         hidden, protected = self._hidden(cells, sensitive)
         full = cells.margins
@@ -293,7 +293,6 @@ class Suppress(CellMechanism):
             sensitive = Sensitive(sensitive.cells | (room > 0), room)
 
     def _more(self, cells: Cells, hidden: Mask) -> dict[int, float]:
-        """Return cells to suppress in lines that reveal too much, and their protection."""
         rules, holdings = judges(self.threshold, self.rule), Holdings(cells)
         values, flat = cells.margins.ravel(), hidden.ravel()
         more: dict[int, float] = {}

@@ -137,7 +137,6 @@ def _figures(
     whole: Table,
     counts: Ids | None,
 ) -> dict[str, float]:
-    """Return the figures that apply to a confidential column."""
     column = table.column(name)
     value, values = category_codes(column)
     share = shares(column, counts)
@@ -167,7 +166,6 @@ def _figures(
 
 
 def _concatenated(whole: Column, column: Column) -> Column:
-    """Return the values of two columns in one, so that they share categories."""
     if whole.numeric and column.numeric:
         return Column(np.concatenate([whole.values, column.values]))
     return Column(np.concatenate([whole.texts, column.texts]))

@@ -91,7 +91,6 @@ def _correlations(covariances: Floats) -> Floats:
 
 
 def _complete(table: Mapping[str, Floats] | object, names: Sequence[str]) -> Floats:
-    """Return the rows without a missing value (m, columns)."""
     matrix = np.stack([table[name] for name in names], axis=1)  # type: ignore[index]
     whole: Floats = matrix[~np.isnan(matrix).any(axis=1)]
     return whole
@@ -185,7 +184,6 @@ def sum_losses(pair: Pair, name: str, gone: Ids, level: int | None = None) -> Lo
 
 
 def _counted(key: Ids, top: int) -> tuple[Ids, Ids]:
-    """Return the distinct keys below `top`, and their counts."""
     if top > 4 * len(key):
         return np.unique(key, return_counts=True)
     counts = np.bincount(key)
@@ -196,7 +194,6 @@ def _counted(key: Ids, top: int) -> tuple[Ids, Ids]:
 def _covered(
     meanings: Sequence[Meaning], label: Ids, value: Ids, mass: Floats
 ) -> tuple[Floats, Bools]:
-    """Return the number of rows that each label covers, and whether it covers its value (m,)."""
     rows, holds = np.zeros(len(label)), np.zeros(len(label), dtype=np.bool_)
     orders = {id(meaning.order): meaning.order for meaning in meanings}
     which = np.array([id(meaning.order) for meaning in meanings])
@@ -337,7 +334,6 @@ def _label(pair: Pair, name: str) -> dict[str, float]:
 
 
 def _means(by_column: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each figure over the columns that have it."""
     names = dict.fromkeys(name for figures in by_column for name in figures)
     overall = {}
     for name in names:

@@ -63,7 +63,6 @@ class Meanings:
 
     @cached_property
     def _level_codes(self) -> dict[str, int]:
-        """Codes of the labels at the known level."""
         if self.hierarchy is None or not self.level:
             return {}
         return {label: code for code, label in enumerate(self.hierarchy.labels[self.level])}
@@ -101,7 +100,6 @@ class Meanings:
         return self._set(label) if span is None else self._span(span)
 
     def _node(self, hierarchy: Hierarchy, level: int, code: int) -> Meaning:
-        """Return the meaning of a label of the hierarchy."""
         if level not in self._levels:
             labels = hierarchy.codes[level][hierarchy.at(self.column)]
             order = np.argsort(labels, kind="stable")
@@ -231,7 +229,6 @@ class Bins:
         return Placed(codes, self._weights([*spread, self.meanings.star]))
 
     def _numbers(self, released: Column) -> Ids:
-        """Return the bin of each released number."""
         if self.cuts is not None:
             return np.searchsorted(self.cuts, released.numbers, side="right")
         numbers = self.column.numbers

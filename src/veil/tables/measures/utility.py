@@ -245,7 +245,6 @@ def _target(pair: Pair, target: str) -> str:
 
 
 def _original(bins: Bins, rows: Ids) -> Placed:
-    """Return the bins of original rows."""
     from veil.tables.measures.pair import sparse
 
     return Placed(bins.codes[rows], sparse().identity(bins.size, format="csr"))

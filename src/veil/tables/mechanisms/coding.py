@@ -163,8 +163,8 @@ class Rounding(Mechanism):
     )
 
     @property
+    @override
     def random(self) -> bool:  # type: ignore[override]
-        """Whether it uses randomness."""
         return self.how == "random"
 
     @property

@@ -110,7 +110,6 @@ class Cube:
         self._words = self._shared_out()
 
     def _shared_out(self) -> list[list[int]]:
-        """Return the columns in each word."""
         words: list[list[int]] = [[]]
         room = _BITS - self.value_bits
         for column, widths in enumerate(self._widths):
@@ -227,7 +226,6 @@ def _new(words: Sequence[Ids]) -> NDArray[np.bool_]:
 
 
 def _sums(count: Ids, new: NDArray[np.bool_]) -> Ids:
-    """Sum the counts (m,) of equal keys."""
     first = np.flatnonzero(new)
     return np.add.reduceat(count, first) if len(first) else count
 
@@ -452,7 +450,6 @@ def cost(
 
 
 def _label_costs(minimise: Minimise, ladder: Ladder, level: int, rows: Floats) -> Floats:
-    """Return the cost of a row with each label of a level."""
     if minimise == "entropy":
         return np.log2(rows)
     if minimise == "precision":

@@ -317,7 +317,6 @@ class LatticeMethod(Anonymiser):
         )
 
     def _passed(self, table: Table, classes: Ids, counts: Ids | None) -> Bools:
-        """Return which classes pass, counted from the rows."""
         sizes = np.bincount(classes, counts).astype(np.int64)
         spreads = tuple(
             spread(classes, *category_codes(table.column(name)), len(sizes), counts)
@@ -338,7 +337,6 @@ def _published(
     ladders: Sequence[Ladder],
     node: Node,
 ) -> Table:
-    """Return the remaining rows with the labels of a node."""
     generalised = {}
     for name, ladder, level in zip(columns, ladders, node, strict=True):
         if level:
@@ -453,7 +451,6 @@ def _path(start: Node, tags: Tags) -> list[Node]:
 
 
 def _above(node: Node, tags: Tags) -> list[Node]:
-    """Return the nodes directly above."""
     return [
         (*node[:column], level + 1, *node[column + 1 :])
         for column, level in enumerate(node)

@@ -64,8 +64,8 @@ class MDAV(Mechanism):
     ]
 
     @classmethod
+    @override
     def fits(cls, table: Table) -> bool:
-        """Return whether all quasi-identifiers are numbers without missing values."""
         gaps = any(bool(table.column(name).missing.any()) for name in table.qi)
         return super().fits(table) and not gaps
 

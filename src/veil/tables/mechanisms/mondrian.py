@@ -149,7 +149,6 @@ def _halves(items: Ids, owner: Ids, on_left: Bools) -> _Round:
 
 
 def _widths(items: Items, scales: Sequence[Scale], now: _Round) -> Floats:
-    """Return the width of each part in each column (parts, columns), as a share of the range."""
     widths = np.empty((now.parts, len(scales)))
     for column, scale in enumerate(scales):
         ranks = items.ranks[column, now.items]
@@ -194,7 +193,6 @@ def _cuts(
 
 
 def _medians(part: Ids, ranks: Ids, weight: Ids) -> Ids:
-    """Return the upper median of the ranks in each part."""
     sizes = np.bincount(part, weight).astype(np.int64)
     half = sizes // 2
     top = int(ranks.max()) + 1
@@ -236,7 +234,6 @@ def published(column: Column, hierarchy: Hierarchy | None, owner: Ids) -> Column
 
 
 def _extremes(owner: Ids, codes: Ids, classes: int) -> tuple[Ids, Ids]:
-    """Return the smallest and the largest code of each class."""
     low = np.full(classes, np.iinfo(np.int64).max)
     high = np.full(classes, -1)
     np.minimum.at(low, owner, codes)

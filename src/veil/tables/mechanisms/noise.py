@@ -183,7 +183,6 @@ class Lossy(Mechanism):
 
 
 def _limit(coefficients: Floats, keep: float) -> float:
-    """Return the smallest absolute value among the coefficients to keep."""
     sizes = np.abs(coefficients).ravel()
     place = sizes.size - max(1, round(keep * sizes.size))
     sizes.partition(place)

@@ -146,7 +146,6 @@ def randomise_column(
 def _transformed(
     column: Column, categories: Sequence[str], matrix: Floats, rng: Generator
 ) -> Column:
-    """Sample a new category for each value from its row of the matrix."""
     rows = _places(column, categories)[column.codes]
     cumulative = matrix.cumsum(axis=1)
     cumulative[:, -1] = 1.0
@@ -165,7 +164,6 @@ def _places(column: Column, categories: Sequence[str]) -> Ids:
 
 
 def _relabelled(column: Column, categories: Sequence[str], codes: Ids) -> Column:
-    """Return the column with new codes; missing values stay missing, and numbers numbers."""
     labels = np.empty(len(categories), dtype=object)
     labels[:] = list(categories)
     values = labels[codes]

@@ -197,7 +197,6 @@ def _small(codes: Ids) -> NDArray[np.unsignedinteger]:
 
 
 def _best(agree: NDArray[np.uint16], rng: Generator) -> Ids:
-    """Return, for each row, a random one of the indices of its maximum."""
     level = agree == agree.max(axis=1, keepdims=True)
     rank = (rng.random(len(level)) * level.sum(axis=1)).astype(np.int64)
     choice: Ids = np.argmax(level.cumsum(axis=1) > rank[:, None], axis=1)

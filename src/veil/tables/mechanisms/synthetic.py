@@ -271,7 +271,6 @@ def _law(counts: Floats, instead: Floats | None = None) -> Floats:
 
 
 def _choose(laws: Floats, rows: Ids, rng: Generator) -> Ids:
-    """Sample a value for each row from the distribution of its parent's value."""
     uniform, sampled = rng.random(len(rows)), np.empty(len(rows), dtype=np.int64)
     for value in np.unique(rows):
         mine = rows == value
