@@ -164,7 +164,7 @@ def draw_sizes(before: Floats, after: Floats) -> Markup:
     return draw_pairs(_ALIKE, _unique_text(before, after, NAMES), rows)
 
 
-_ALIKE = "Records by class size"
+_ALIKE = "Records by how many look alike"
 
 
 def _unique_text(before: Floats, after: Floats | None, names: tuple[str, str]) -> str:
