@@ -13,7 +13,7 @@ from tests.tables.people import PERSON, columns
 from veil import tables
 from veil.core.errors import InputError
 from veil.tables.column import Column
-from veil.tables.describe import Description, kind_of
+from veil.tables.describe import Description, infer_kind
 from veil.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
@@ -86,7 +86,7 @@ def test_pairs_that_tell_rows_apart() -> None:
      (["12", "9"], "whole numbers"), (["", ""], "empty")],
 )  # fmt: skip
 def test_kinds_of_columns(values: list[str], kind: str) -> None:
-    assert kind_of(Column.of_texts(values)) == kind
+    assert infer_kind(Column.of_texts(values)) == kind
 
 
 def test_the_draft_is_a_schema_that_opens_the_table_again(tmp_path: Path) -> None:

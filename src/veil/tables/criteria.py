@@ -657,7 +657,7 @@ class Anonymiser(Mechanism):
             guarantee = Guarantee("t-closeness", unit=UNIT, **numbers)  # type: ignore[arg-type]
         return guarantee.with_caveat(caveat).with_caveat(_ANYBODY)
 
-    def proved(self, table: Table, columns: Sequence[str]) -> Guarantee:
+    def guarantee_for(self, table: Table, columns: Sequence[str]) -> Guarantee:
         """Return the guarantee if these columns are masked; nothing if a quasi-identifier is not.
 
         Nothing is proved for a table without declared quasi-identifiers.
@@ -666,7 +666,7 @@ class Anonymiser(Mechanism):
             return nothing(_UNDECLARED)
         return self.guarantee if set(table.qi) <= set(columns) else nothing(_SUBSET)
 
-    def checked(self, table: Table, records: int | None = None) -> None:
+    def require_feasible(self, table: Table, records: int | None = None) -> None:
         """Raise if the requirements cannot be met by any table of this size.
 
         `records` is the number of records, if rows stand for several.

@@ -258,7 +258,7 @@ def _about(table: Table, name: str) -> About:
     uniqueness = float((counts == 1).sum()) / len(table)
     shares = counts[counts > 0] / max(1, counts.sum())
     bits = float(-(shares * np.log2(shares)).sum()) if len(shares) else 0.0
-    kind = kind_of(column)
+    kind = infer_kind(column)
     return About(
         name,
         kind,
@@ -274,10 +274,10 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CODE = re.compile(r"(?=.*\d)[A-Z0-9][A-Z0-9 ./-]*", re.IGNORECASE)
 
 
-def kind_of(column: Column) -> str:
+def infer_kind(column: Column) -> str:
     """Return the kind of a column's values.
 
-    >>> [kind_of(Column.of(values)) for values in ([1.5, 2], ["1987-03-21"], ["A10", "B20"])]
+    >>> [infer_kind(Column.of(values)) for values in ([1.5, 2], ["1987-03-21"], ["A10", "B20"])]
     ['numbers', 'dates', 'codes']
     """
     labels = column.categories

@@ -274,9 +274,9 @@ class Trier(Attack):
         control = scene.control
         if control is None or not len(control):
             raise InputError(f"The attack {self.name} needs control rows. Pass them as control=.")
-        return self.judged(self.hits(scene, truth, control, rng))
+        return self.score_hits(self.hits(scene, truth, control, rng))
 
-    def judged(self, hits: Hits, more: Mapping[str, object] | None = None) -> Outcome:
+    def score_hits(self, hits: Hits, more: Mapping[str, object] | None = None) -> Outcome:
         """Return the outcome of the hits."""
         if not len(hits.main):
             details = {"succeeded": False, "attacks": 0, "caveat": WEAK, **(more or {})}

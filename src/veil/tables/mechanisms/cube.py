@@ -150,7 +150,7 @@ class Cube:
             words.append(key)
         return self._grouped(node, words, counts)
 
-    def rolled(self, tally: Tally, node: Node) -> Tally:
+    def roll_up(self, tally: Tally, node: Node) -> Tally:
         """Return the counts at a node, computed from those of a node below it."""
         words = [self._moved(word, key, tally.node, node) for word, key in enumerate(tally.words)]
         return self._grouped(node, words, tally.count)
@@ -285,13 +285,13 @@ class Counter:
             between = source[0].node
             if between[column] != node[column]:
                 step = (*between[:column], node[column], *between[column + 1 :])
-                source = self._rolled(source, step)
+                source = self._roll_up(source, step)
                 self._store(source)
         return source
 
-    def _rolled(self, tallies: Tallies, node: Node) -> Tallies:
+    def _roll_up(self, tallies: Tallies, node: Node) -> Tallies:
         pairs = zip(self._cubes, tallies, strict=True)
-        return tuple(cube.rolled(tally, node) for cube, tally in pairs)
+        return tuple(cube.roll_up(tally, node) for cube, tally in pairs)
 
     def _store(self, tallies: Tallies) -> None:
         """Cache counts for nodes above them; the largest are dropped when there are too many."""
@@ -328,7 +328,7 @@ class Counter:
             if level:
                 node = list(tallies[0].node)
                 node[column] = level
-                tallies = self._rolled(tallies, tuple(node))
+                tallies = self._roll_up(tallies, tuple(node))
             yield from self._walk(tallies, rest)
 
     def classes(self, tallies: Tallies) -> Classes:

@@ -245,7 +245,7 @@ class LatticeMethod(Anonymiser):
     minimise: Annotated[Minimise, Field(description="loss to minimise")] = "ncp"
 
     @abstractmethod
-    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
+    def tag_nodes(self, judge: NodeJudge, tags: Tags) -> str:
         """Tag every node, and return how; only called if tagging is sound."""
 
     def search(
@@ -256,7 +256,7 @@ class LatticeMethod(Anonymiser):
         `counts` is the number of records that each row stands for (n,), if equal ones are merged.
         """
         names, records = self.chosen(table, columns), _records(table, counts)
-        self.checked(table, records)
+        self.require_feasible(table, records)
         nodes = math.prod(table.hierarchy(name).height + 1 for name in names)
         if nodes > _MOST:
             raise InputError(
@@ -283,7 +283,7 @@ class LatticeMethod(Anonymiser):
     def _satisfying(self, judge: NodeJudge) -> tuple[Bools, str]:
         tags = Tags(judge.counter.shape)
         if judge.lasting:
-            return tags.satisfying, self.tagged(judge, tags)
+            return tags.satisfying, self.tag_nodes(judge, tags)
         for node, verdict in judge.every():
             tags.satisfying[node] = verdict.failing <= judge.limit
         return tags.satisfying, FALLBACK
@@ -309,7 +309,7 @@ class LatticeMethod(Anonymiser):
         return Masked(
             _published(table.take(rows), table, rows, columns, ladders, result.best),
             rows,
-            self.proved(table, columns),
+            self.guarantee_for(table, columns),
             dict(zip(columns, result.best, strict=True)),
             _records(table, counts) - (len(rows) if counts is None else int(counts[rows].sum())),
             row_classes([classes[rows]], len(rows)),
@@ -363,7 +363,7 @@ class Exhaustive(LatticeMethod):
     name: ClassVar[str] = "exhaustive"
 
     @override
-    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
+    def tag_nodes(self, judge: NodeJudge, tags: Tags) -> str:
         for node, verdict in judge.every():
             tags.satisfying[node] = verdict.failing <= judge.limit
         return ALL
@@ -385,7 +385,7 @@ class Incognito(LatticeMethod):
     name: ClassVar[str] = "incognito"
 
     @override
-    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
+    def tag_nodes(self, judge: NodeJudge, tags: Tags) -> str:
         shape = judge.counter.shape
         top = tuple(size - 1 for size in shape)
         for size in range(len(shape) + 1):
@@ -426,7 +426,7 @@ class OLA(LatticeMethod):
     ]
 
     @override
-    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
+    def tag_nodes(self, judge: NodeJudge, tags: Tags) -> str:
         for start in by_height(np.argwhere(~tags.known)):
             if tags.known[start]:
                 continue

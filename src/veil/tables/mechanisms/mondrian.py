@@ -306,7 +306,7 @@ class Mondrian(Anonymiser):
     @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
         del rng
-        self.checked(table)
+        self.require_feasible(table)
         rows = len(table)
         groups = self.groups(table, columns)
         masked = {
@@ -314,7 +314,10 @@ class Mondrian(Anonymiser):
             for name in columns
         }
         return Masked(
-            table.changed(masked), np.arange(rows), self.proved(table, columns), groups=groups
+            table.changed(masked),
+            np.arange(rows),
+            self.guarantee_for(table, columns),
+            groups=groups,
         )
 
     def groups(self, table: Table, columns: Sequence[str]) -> Ids:
