@@ -11,7 +11,7 @@ from veil.tables.table import Table
 PERSON = "Xanthippe"  # a value that no message, card or page may show
 DISTRICTS = ("N1", "N2", "S1", "S2")
 ILLNESSES = ("flu", "gout", "measles")
-AREAS = [[one, one[0], "*"] for one in DISTRICTS]
+AREAS = [[item, item[0], "*"] for item in DISTRICTS]
 QI = ["age", "sex", "district"]
 
 
@@ -45,9 +45,9 @@ def town(n: int = 60, seed: int = 5) -> Table:
 
 def written(folder: Path, n: int = 60, seed: int = 5) -> Path:
     """Write n people as a file, and their hierarchies beside it; return the file."""
-    held = columns(n, seed)
-    lines = [",".join(held)]
-    lines += [",".join(map(str, row)) for row in zip(*held.values(), strict=True)]
+    data = columns(n, seed)
+    lines = [",".join(data)]
+    lines += [",".join(map(str, row)) for row in zip(*data.values(), strict=True)]
     path = folder / "town.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     levels = folder / "levels"

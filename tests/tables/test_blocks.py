@@ -21,8 +21,8 @@ QI = ("age", "sex", "district")
 
 
 def source(path: Path, **more: Any) -> Source:  # noqa: ANN401 - as Source has them
-    told: dict[str, Any] = {"identifiers": ("name",), "qi": QI, "confidential": ("illness",)}
-    return Source(**told | more, hierarchies=path.parent / "levels")
+    parameters: dict[str, Any] = {"identifiers": ("name",), "qi": QI, "confidential": ("illness",)}
+    return Source(**parameters | more, hierarchies=path.parent / "levels")
 
 
 def rows(path: Path) -> list[list[str]]:
@@ -70,12 +70,12 @@ def parts(path: Path, folder: Path) -> Path:
 )
 def test_blocks_release_what_memory_does(method: str, tmp_path: Path) -> None:
     path = written(tmp_path, N)
-    made = by_blocks(path, method, tmp_path / "blocks.csv")
+    release = by_blocks(path, method, tmp_path / "blocks.csv")
     whole = in_memory(path, method, tmp_path / "whole.csv")
     assert rows(tmp_path / "blocks.csv") == rows(tmp_path / "whole.csv")
-    assert (made.rows, made.suppressed) == (len(whole), whole.suppressed)
-    assert (made.guarantee, dict(made.levels)) == (whole.guarantee, dict(whole.levels))
-    assert not made.seeded
+    assert (release.rows, release.suppressed) == (len(whole), whole.suppressed)
+    assert (release.guarantee, dict(release.levels)) == (whole.guarantee, dict(whole.levels))
+    assert not release.seeded
 
 
 def test_missing_values_are_missing_in_every_block(tmp_path: Path) -> None:
@@ -83,30 +83,32 @@ def test_missing_values_are_missing_in_every_block(tmp_path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     gaps = [line.replace(",F,", ",,").replace(",N1,", ",?,") for line in lines]
     path.write_text("\n".join(gaps) + "\n", encoding="utf-8")
-    told = source(path, missing=("?",))
+    roles = source(path, missing=("?",))
     for number, method in enumerate(("ola(k=5, suppression=0.2)", "generalise(level=2)")):
         out = tmp_path / f"{number}.csv"
         if number:  # sex has one level alone
-            told = source(path, missing=("?",), qi=("age", "district"))
-        protect_blocks(Blocks.of(path, told, 7), method, out)
-        tables.protect(told.opened(path)[0], method).table.to_csv(tmp_path / "whole.csv")
+            roles = source(path, missing=("?",), qi=("age", "district"))
+        protect_blocks(Blocks.of(path, roles, 7), method, out)
+        tables.protect(roles.opened(path)[0], method).table.to_csv(tmp_path / "whole.csv")
         assert rows(out) == rows(tmp_path / "whole.csv")
 
 
 def test_files_of_a_folder_are_one_table(tmp_path: Path) -> None:
     path = written(tmp_path, N)
     folder = parts(path, tmp_path / "parts")
-    told = source(path)
-    made = protect_blocks(Blocks.of(folder, told), "ola(k=5, suppression=0.1)", tmp_path / "out")
+    roles = source(path)
+    release = protect_blocks(
+        Blocks.of(folder, roles), "ola(k=5, suppression=0.1)", tmp_path / "out"
+    )
     in_memory(path, "ola(k=5, suppression=0.1)", tmp_path / "whole.csv")
     files = sorted((tmp_path / "out").iterdir())
-    assert [one.name for one in files] == ["part-0.csv", "part-1.csv", "part-2.csv"]
+    assert [file.name for file in files] == ["part-0.csv", "part-1.csv", "part-2.csv"]
     joined = rows(files[0]) + rows(files[1])[1:] + rows(files[2])[1:]
     assert joined == rows(tmp_path / "whole.csv")
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o700
-    assert made.guarantee.k == 5
+    assert release.guarantee.k == 5
     with pytest.raises(InputError, match="already"):
-        protect_blocks(Blocks.of(folder, told), "ola(k=5)", tmp_path / "out")
+        protect_blocks(Blocks.of(folder, roles), "ola(k=5)", tmp_path / "out")
 
 
 def test_nothing_is_released_that_identifies_and_the_card_says_what_was_done(
@@ -119,10 +121,10 @@ def test_nothing_is_released_that_identifies_and_the_card_says_what_was_done(
     assert PERSON not in out.read_text(encoding="utf-8") + card.read_text(encoding="utf-8")
     for file in (out, card):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    told = json.loads(card.read_text(encoding="utf-8"))
-    assert told["rows"] == len(rows(out)) - 1
-    assert told["kind"] == "k-anonymity"
-    assert not told["synthetic"]
+    content = json.loads(card.read_text(encoding="utf-8"))
+    assert content["rows"] == len(rows(out)) - 1
+    assert content["kind"] == "k-anonymity"
+    assert not content["synthetic"]
     assert read_card(out).method.startswith("ola(k=5, ")
 
 
@@ -138,12 +140,12 @@ def test_draws_are_of_each_row_and_a_seed_is_marked(tmp_path: Path) -> None:
     assert not fresh[0].seeded
     assert json.loads((tmp_path / "0.csv.veil.json").read_text(encoding="utf-8"))["note"]
     assert fresh[0].guarantee.kind == "local-dp"
-    assert "other columns are as they were" in fresh[0].guarantee.caveat
+    assert "other columns are unchanged" in fresh[0].guarantee.caveat
     before, after = rows(path), rows(tmp_path / "2.csv")
     same = [a[3] == b[2] for a, b in zip(before[1:], after[1:], strict=True)]
     assert 0.2 < sum(same) / N < 0.8  # e/(e + 3) = 0.475
     blocks = [same[at : at + 7] for at in range(0, N - 7, 7)]
-    assert len({tuple(one) for one in blocks}) > 10  # no block repeats the draws of another
+    assert len({tuple(row) for row in blocks}) > 10  # no block repeats the draws of another
 
 
 def test_a_claim_counts_gaps_of_all_blocks(tmp_path: Path) -> None:
@@ -152,18 +154,18 @@ def test_a_claim_counts_gaps_of_all_blocks(tmp_path: Path) -> None:
     last = text.rstrip().rsplit("\n", 1)[1].split(",")
     last[3] = ""
     path.write_text(text + ",".join(last) + "\n", encoding="utf-8")
-    made = by_blocks(path, "random_response(epsilon=1)", tmp_path / "out.csv")
-    assert made.guarantee.kind == "none"
+    release = by_blocks(path, "random_response(epsilon=1)", tmp_path / "out.csv")
+    assert release.guarantee.kind == "none"
 
 
 def test_measures_and_counts_are_those_of_memory(tmp_path: Path) -> None:
     path = written(tmp_path, N)
-    told = source(path)
-    table, _ = told.opened(path)
-    for held in (path, parts(path, tmp_path / "parts")):
-        found = Blocks.of(held, told, 11)
-        assert found.anonymity() == tables.anonymity(table)
-        cells = found.tabulate(["district", "illness"])
+    roles = source(path)
+    table, _ = roles.opened(path)
+    for columns in (path, parts(path, tmp_path / "parts")):
+        result = Blocks.of(columns, roles, 11)
+        assert result.anonymity() == tables.anonymity(table)
+        cells = result.tabulate(["district", "illness"])
         expected = tables.tabulate(table, by=["district", "illness"])
         assert (cells.values == expected.values).all()
         assert cells.categories == expected.categories
@@ -175,7 +177,7 @@ def test_measures_and_counts_are_those_of_memory(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_needs_all_rows_at_once_is_refused(method: str, tmp_path: Path) -> None:
     path = written(tmp_path, N)
-    with pytest.raises(InputError, match="needs all rows of a table at once"):
+    with pytest.raises(InputError, match="needs all rows at once"):
         by_blocks(path, method, tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
 
@@ -192,26 +194,26 @@ def test_what_cannot_be_met_leaves_nothing(tmp_path: Path) -> None:
         by_blocks(path, "ola(k=301)", tmp_path / "out.csv")
     with pytest.raises(InputError, match="no column 'agee'"):
         protect_blocks(Blocks.of(path, source(path, qi=("agee",))), "ola(k=2)", tmp_path / "o.csv")
-    assert {one.name for one in tmp_path.iterdir()} == {"town.csv", "levels"}
+    assert {file.name for file in tmp_path.iterdir()} == {"town.csv", "levels"}
 
 
 def test_known_columns_that_are_not_masked_void_the_claim(tmp_path: Path) -> None:
     path = written(tmp_path, N)
-    made = by_blocks(path, "ola(k=2, suppression=0.5)", tmp_path / "out.csv", columns=["age"])
-    assert made.guarantee.kind == "none"
+    release = by_blocks(path, "ola(k=2, suppression=0.5)", tmp_path / "out.csv", columns=["age"])
+    assert release.guarantee.kind == "none"
 
 
 def test_a_file_that_changes_between_its_readings_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path, N)
-    told = Blocks.of(path, source(path))
-    told.partitions  # noqa: B018 - opened now
+    roles = Blocks.of(path, source(path))
+    roles.partitions  # noqa: B018 - opened now
     text = path.read_text(encoding="utf-8")
     path.write_text(text + text.splitlines()[1] + "\n", encoding="utf-8")
     with pytest.raises(InputError, match="changed while it was read"):
-        protect_blocks(told, "ola(k=2, suppression=0.5)", tmp_path / "out.csv")
+        protect_blocks(roles, "ola(k=2, suppression=0.5)", tmp_path / "out.csv")
     monkeypatch.setattr(blocks, "MOST", 10)
-    with pytest.raises(InputError, match="more than 10 different combinations"):
+    with pytest.raises(InputError, match="more than 10 distinct combinations"):
         by_blocks(path, "ola(k=2, suppression=0.5)", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

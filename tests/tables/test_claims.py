@@ -1,4 +1,4 @@
-"""What protect claims, and what it must not: domains read off the data, and methods in a row."""
+"""What protect claims, and what it must not: domains read from the data, and methods in a row."""
 
 import math
 
@@ -38,7 +38,7 @@ def test_values_that_a_builder_read_off_the_data_are_not_declared(method: str) -
     built = proved(people(code=tables.prefix()), method)
     listed = proved(people(code=[[code, "*"] for code in CODES]), method)
     assert built.kind == "none"
-    assert "read off the data" in built.caveat
+    assert "read from the data" in built.caveat
     assert listed.kind in ("dp", "local-dp")
 
 
@@ -59,10 +59,10 @@ def test_a_budget_holds_after_a_method_that_takes_each_row_by_itself() -> None:
 
 @pytest.mark.parametrize("method", [RESPONSE, "pram(p=0.8, domain='illness=flu|gout')"])
 def test_columns_that_are_not_randomised_are_said_to_be_as_they_were(method: str) -> None:
-    some = proved(people(), method, columns=["illness"])
-    assert "other columns are as they were" in some.caveat
-    alone = tables.load({"illness": ["flu", "gout"] * 4}, confidential=["illness"])
-    assert not proved(alone, method, columns=["illness"]).caveat
+    subset = proved(people(), method, columns=["illness"])
+    assert "other columns are unchanged" in subset.caveat
+    single = tables.load({"illness": ["flu", "gout"] * 4}, confidential=["illness"])
+    assert not proved(single, method, columns=["illness"]).caveat
 
 
 @pytest.mark.parametrize(
@@ -75,16 +75,16 @@ def test_columns_that_are_not_randomised_are_said_to_be_as_they_were(method: str
 )  # fmt: skip
 def test_infinite_numbers_are_refused_by_every_method_for_numbers(method: str) -> None:
     table = tables.load({"a": [1.5, 2.5, math.inf, 4.5], "b": [1, 2, 3, 4]}, qi=["a", "b"])
-    with pytest.raises(InputError, match="'a' has infinite numbers"):
+    with pytest.raises(InputError, match="'a' must have finite numbers"):
         tables.protect(table, method)
 
 
 def test_every_method_says_what_a_value_depends_on() -> None:
-    said = {name: MECHANISMS.parse(spec).alone for name, spec in _SPECS.items()}
-    assert {name for name, alone in said.items() if alone == "row"} == {
+    scopes = {name: MECHANISMS.parse(spec).alone for name, spec in _SPECS.items()}
+    assert {name for name, single in scopes.items() if single == "row"} == {
         "pram", "random_response", "rounding",
     }  # fmt: skip
-    assert {name for name, alone in said.items() if alone == "value"} == {
+    assert {name for name, single in scopes.items() if single == "value"} == {
         "generalise", "recode", "top", "bottom",
     }  # fmt: skip
 
@@ -107,6 +107,6 @@ def test_nothing_is_claimed_where_no_column_is_known(method: str) -> None:
         hierarchies={"age": [["20", "*"], ["30", "*"]]},
         quiet=True,
     )
-    found = proved(table, method, columns=["age"])
-    assert found.kind == "none"
-    assert "columns" in found.caveat
+    guarantee = proved(table, method, columns=["age"])
+    assert guarantee.kind == "none"
+    assert "columns" in guarantee.caveat

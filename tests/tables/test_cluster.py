@@ -48,27 +48,27 @@ def test_a_cluster_releases_and_measures_what_one_machine_does(
     with dask_executor(address) as executor:
         tasks = [executor.submit(_pid, 0.5) for _ in range(4)]
         assert len({task.result() for task in tasks} - {os.getpid()}) == 2  # both are at work
-        found = Blocks.of(folder, source(path), 40, executor)
-        assert found.anonymity() == tables.anonymity(table)
-        cells = found.tabulate(["district", "illness"])
+        blocks = Blocks.of(folder, source(path), 40, executor)
+        assert blocks.anonymity() == tables.anonymity(table)
+        cells = blocks.tabulate(["district", "illness"])
         assert (cells.values == tables.tabulate(table, by=["district", "illness"]).values).all()
-        made = protect_blocks(found, "ola(k=5, suppression=0.1)", tmp_path / "out")
+        release = protect_blocks(blocks, "ola(k=5, suppression=0.1)", tmp_path / "out")
         draws = [
-            protect_blocks(found, "random_response(epsilon=1)", tmp_path / name, seed=seed)
+            protect_blocks(blocks, "random_response(epsilon=1)", tmp_path / name, seed=seed)
             for name, seed in (("one", None), ("two", None), ("three", 1), ("four", 1))
         ]
     whole = in_memory(path, "ola(k=5, suppression=0.1)", tmp_path / "whole.csv")
     files = sorted((tmp_path / "out").iterdir())
     joined = rows(files[0]) + rows(files[1])[1:] + rows(files[2])[1:]
     assert joined == rows(tmp_path / "whole.csv")
-    assert (made.rows, made.suppressed) == (len(whole), whole.suppressed)
+    assert (release.rows, release.suppressed) == (len(whole), whole.suppressed)
     texts = {
-        name: [one.read_text(encoding="utf-8") for one in sorted((tmp_path / name).iterdir())]
+        name: [file.read_text(encoding="utf-8") for file in sorted((tmp_path / name).iterdir())]
         for name in ("one", "two", "three", "four")
     }
     assert texts["one"] != texts["two"]  # fresh draws, whoever worked
     assert texts["three"] == texts["four"]
-    assert [one.seeded for one in draws] == [False, False, True, True]
+    assert [file.seeded for file in draws] == [False, False, True, True]
 
 
 def test_the_commands_take_a_cluster(address: str, tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_the_commands_take_a_cluster(address: str, tmp_path: Path) -> None:
     options += ["--hierarchies", str(tmp_path / "levels"), "--blocks", "50"]
     out = tmp_path / "out"
     spec = "ola(k=5, suppression=0.1)"
-    asked = ["tables", "protect", str(folder), "-m", spec, "-o", str(out), *options]
-    run = CliRunner().invoke(veil, asked)
+    arguments = ["tables", "protect", str(folder), "-m", spec, "-o", str(out), *options]
+    run = CliRunner().invoke(veil, arguments)
     assert run.exit_code == 0, run.output
     assert len(list(out.iterdir())) == 3
     run = CliRunner().invoke(veil, ["tables", "measure", str(out), "--dask", address])

@@ -31,8 +31,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def invoked(*arguments: object) -> tuple[int, str, str]:
-    found = CliRunner().invoke(veil, ["tables", *map(str, arguments)], catch_exceptions=False)
-    return found.exit_code, found.stdout, found.stderr
+    result = CliRunner().invoke(veil, ["tables", *map(str, arguments)], catch_exceptions=False)
+    return result.exit_code, result.stdout, result.stderr
 
 
 def run(*arguments: object) -> str:
@@ -45,10 +45,10 @@ def run(*arguments: object) -> str:
 
 def refused(*arguments: object) -> str:
     """Run a command that must be refused, and return why."""
-    found = CliRunner().invoke(veil, ["tables", *map(str, arguments)])
-    assert isinstance(found.exception, VeilError), found.output
-    assert PERSON not in str(found.exception)
-    return str(found.exception)
+    result = CliRunner().invoke(veil, ["tables", *map(str, arguments)])
+    assert isinstance(result.exception, VeilError), result.output
+    assert PERSON not in str(result.exception)
+    return str(result.exception)
 
 
 def roles(*more: str) -> list[str]:
@@ -65,12 +65,12 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def test_a_release_and_its_card_are_written_for_their_owner_alone(folder: Path) -> None:
-    told = protected("ola(k=3, suppression=0.3, minimise=precision)")
-    assert "k-anonymity: k = 3" in told
-    assert "Levels: age" in told
+    output = protected("ola(k=3, suppression=0.3, minimise=precision)")
+    assert "k-anonymity: k = 3" in output
+    assert "Levels: age" in output
     out = folder / "out.csv"
-    found = rows_of(out)
-    assert list(found[0]) == ["age", "sex", "district", "illness", "wage"]  # no identifier
+    rows = rows_of(out)
+    assert list(rows[0]) == ["age", "sex", "district", "illness", "wage"]  # no identifier
     for path in (out, card_of(out)):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert PERSON not in path.read_text(encoding="utf-8")
@@ -79,8 +79,8 @@ def test_a_release_and_its_card_are_written_for_their_owner_alone(folder: Path) 
     assert (card["kind"], card["seeded"], card["order"]) == (
         "k-anonymity", False, "as in the original",
     )  # fmt: skip
-    assert card["rows"] == len(found)
-    assert card["suppressed"] == 60 - len(found)
+    assert card["rows"] == len(rows)
+    assert card["suppressed"] == 60 - len(rows)
     assert not set(card) & {"groups", "source", "file"}
     text = json.dumps(card)
     assert not any(word in text for word in ILLNESSES)
@@ -90,8 +90,8 @@ def test_a_release_and_its_card_are_written_for_their_owner_alone(folder: Path) 
 
 
 def test_a_seed_is_said_everywhere(folder: Path) -> None:
-    told = protected("pram(p=0.6)", "out.csv", "--seed", "4")
-    assert "NOT PRIVATE" in told
+    output = protected("pram(p=0.6)", "out.csv", "--seed", "4")
+    assert "NOT PRIVATE" in output
     card = json.loads(card_of(folder / "out.csv").read_text(encoding="utf-8"))
     assert card["seeded"] is True
     assert "NOT PRIVATE" in card["note"]
@@ -118,9 +118,9 @@ def test_rows_can_be_shuffled_and_are_then_not_compared_by_order(folder: Path) -
 def test_several_methods_are_applied_in_order(folder: Path) -> None:
     run("protect", "town.csv", "-m", "recode(width=10)", "-m", "sample(rate=0.5)", *roles(),
         "-o", "out.csv", "--columns", "age")  # fmt: skip
-    found = rows_of(folder / "out.csv")
-    assert len(found) == 30
-    assert all(row["age"].startswith("[") for row in found)
+    rows = rows_of(folder / "out.csv")
+    assert len(rows) == 30
+    assert all(row["age"].startswith("[") for row in rows)
 
 
 def test_parquet_in_and_out(folder: Path) -> None:
@@ -146,18 +146,18 @@ def test_formulas_are_quoted_on_request_alone(folder: Path) -> None:
         "n",
         "--excel-safe",
     )
-    plain = [row["note"] for row in rows_of(folder / "plain.csv")]
+    baseline = [row["note"] for row in rows_of(folder / "plain.csv")]
     safe = [row["note"] for row in rows_of(folder / "safe.csv")]
-    assert plain == ["=SUM(A1)", "=SUM(A1)", "+x", "@y"]
-    assert safe == [f"'{note}" for note in plain]
+    assert baseline == ["=SUM(A1)", "=SUM(A1)", "+x", "@y"]
+    assert safe == [f"'{note}" for note in baseline]
 
 
 def test_what_cannot_be_done_writes_nothing(folder: Path) -> None:
     before = sorted(folder.iterdir())
-    assert "lower k" in refused(
+    assert "Lower k" in refused(
         "protect", "town.csv", "-m", "ola(k=2, l=9)", *roles(), "-o", "out.csv"
     )
-    assert "more than" in refused(
+    assert "larger than" in refused(
         "protect", "town.csv", "-m", "suppress(k=61)", *roles(), "-o", "o.csv"
     )
     assert "two roles" in refused(
@@ -183,14 +183,14 @@ def test_what_cannot_be_done_writes_nothing(folder: Path) -> None:
 
 def test_measure_says_in_words_what_a_reader_sees(folder: Path) -> None:
     protected("mondrian(k=5)")
-    told = run("measure", "out.csv")  # roles are on the card
-    assert "every row looks like at least" in told
-    assert "who knows age, sex, district sees" in told
-    assert "Of illness, in the worst class" in told
-    assert "precision" not in told or "Quality" in told
-    alone = run("measure", "out.csv", "--qi", "wage")
-    assert "k = 1: 60 rows can be told from all others" in alone
-    assert "No confidential column is declared" in alone
+    output = run("measure", "out.csv")  # roles are on the card
+    assert "every row looks like at least" in output
+    assert "who knows age, sex, district sees" in output
+    assert "Of illness, in the worst class" in output
+    assert "precision" not in output or "Quality" in output
+    single_column = run("measure", "out.csv", "--qi", "wage")
+    assert "k = 1: 60 rows differ from all others" in single_column
+    assert "No confidential column is declared" in single_column
     whole = run("measure", "out.csv", *roles(), "--of", "town.csv")
     assert "discernibility" in whole
     assert "t = " in whole
@@ -202,81 +202,81 @@ def test_measure_says_in_words_what_a_reader_sees(folder: Path) -> None:
 
 def test_an_attack_says_the_worst_case_beside_the_average(folder: Path) -> None:
     protected("mondrian(k=5)")
-    told = run("attack", "out.csv", "--of", "town.csv", "-a", "linkage", *roles())
+    output = run("attack", "out.csv", "--of", "town.csv", "-a", "linkage", *roles())
     t = Source(("name",), tuple(QI), ("illness",), hierarchies=Path("levels")).opened(
         folder / "town.csv"
     )[0]
-    found = tables.attack(t, tables.protect(t, "mondrian(k=5)"), "linkage")
-    assert f"risk {found.risk:.4f} [{found.low:.4f}, {found.high:.4f}]" in told
-    assert f"the worst record: {found.per_record.max():.4f}" in told
-    assert "blind guess" in told
-    both = run("attack", "mondrian(k=5)", "--of", "town.csv", "-a", "linkage", "-a", "homogeneity",
+    outcome = tables.attack(t, tables.protect(t, "mondrian(k=5)"), "linkage")
+    assert f"risk {outcome.risk:.4f} [{outcome.low:.4f}, {outcome.high:.4f}]" in output
+    assert f"the worst record: {outcome.per_record.max():.4f}" in output
+    assert "blind guess" in output
+    text = run("attack", "mondrian(k=5)", "--of", "town.csv", "-a", "linkage", "-a", "homogeneity",
                *roles())  # fmt: skip
-    assert told.splitlines()[0] in both
-    assert "homogeneity: risk" in both
+    assert output.splitlines()[0] in text
+    assert "homogeneity: risk" in text
 
 
 def test_removed_rows_are_found_again_by_a_method_that_draws_nothing(folder: Path) -> None:
     protected("ola(k=3, suppression=0.3, minimise=precision)")
     assert len(rows_of(folder / "out.csv")) < 60
-    given = ("--of", "town.csv", *roles())
-    told = run("attack", "out.csv", *given)
-    assert told == run("attack", "ola(k=3, suppression=0.3, minimise=precision)", *given)
+    arguments = ("--of", "town.csv", *roles())
+    output = run("attack", "out.csv", *arguments)
+    assert output == run("attack", "ola(k=3, suppression=0.3, minimise=precision)", *arguments)
     protected("ola(k=3, suppression=0.3, minimise=precision)", "mixed.csv", "--shuffle")
-    assert told == run("attack", "mixed.csv", *given)
+    assert output == run("attack", "mixed.csv", *arguments)
     text = (folder / "out.csv").read_text(encoding="utf-8").splitlines()
     (folder / "out.csv").write_text("\n".join(text[:-1]) + "\n", encoding="utf-8")
-    assert "never written" in refused("attack", "out.csv", *given)
+    assert "never written" in refused("attack", "out.csv", *arguments)
     protected("sample(rate=0.5)", "sample.csv")
-    why = refused("attack", "sample.csv", *given)
-    assert "name the method instead" in why
-    assert "attribute: risk" in run("attack", "sample.csv", "-a", "attribute", *given)
+    why = refused("attack", "sample.csv", *arguments)
+    assert "pass the mechanism instead" in why
+    assert "attribute: risk" in run("attack", "sample.csv", "-a", "attribute", *arguments)
 
 
 def test_hierarchies_beside_the_original_find_removed_rows(folder: Path) -> None:
     spec = "ola(k=3, suppression=0.3, minimise=precision)"
     protected(spec)
-    asked = ["attack", "out.csv", "--of", "town.csv", *ROLES]
-    assert "never written" in refused(*asked)
-    for one in ("age", "sex", "district"):
-        text = next((folder / "levels").glob(f"*{one}.csv")).read_text("utf-8")
-        (folder / f"town_hierarchy_{one}.csv").write_text(text, "utf-8")
-    told = run(*asked)
-    assert told.replace(
+    arguments = ["attack", "out.csv", "--of", "town.csv", *ROLES]
+    assert "never written" in refused(*arguments)
+    for item in ("age", "sex", "district"):
+        text = next((folder / "levels").glob(f"*{item}.csv")).read_text("utf-8")
+        (folder / f"town_hierarchy_{item}.csv").write_text(text, "utf-8")
+    output = run(*arguments)
+    assert output.replace(
         "Using the hierarchies next to town.csv. --hierarchies names others.\n", ""
     ) == run("attack", "out.csv", "--of", "town.csv", *roles())
-    assert "Using the hierarchies" in told
+    assert "Using the hierarchies" in output
     assert "cells" in run("loss", "out.csv", "--of", "town.csv", *ROLES)
-    for one in ("age", "sex", "district"):
-        path = folder / f"town_hierarchy_{one}.csv"
+    for item in ("age", "sex", "district"):
+        path = folder / f"town_hierarchy_{item}.csv"
         path.write_text(path.read_text("utf-8").replace(";", ";other "), "utf-8")
-    assert "never written" in refused(*asked)  # others than it was made with
+    assert "never written" in refused(*arguments)  # others than it was made with
     (folder / "town_hierarchy_sex.csv").write_text("F;*\n", "utf-8")
-    assert "never written" in refused(*asked)  # and one that lacks values is nobody's concern
+    assert "never written" in refused(*arguments)  # and one that lacks values is nobody's concern
     (folder / "x_age.csv").write_text("20;*\n", "utf-8")
     assert Source(qi=("age",)).beside(folder / "town.csv").hierarchies is None
     assert Source(qi=("age",), schema=Path("s")).beside(folder / "town.csv").hierarchies is None
 
 
 def test_an_attack_with_everybody_or_with_others(folder: Path) -> None:
-    told = run("attack", "sample(rate=0.5)", "--of", "town.csv", "-a", "journalist", *roles(),
+    output = run("attack", "sample(rate=0.5)", "--of", "town.csv", "-a", "journalist", *roles(),
                "--population", "town.csv")  # fmt: skip
-    assert "journalist: risk" in told
+    assert "journalist: risk" in output
     number = run("attack", "pram(p=0.99)", "--of", "town.csv", "-a", "unique", *roles(),
                  "--population", "6000", "--seed", "1")  # fmt: skip
     assert "unique: risk" in number
-    given = ("--of", "town.csv", *roles())
+    arguments = ("--of", "town.csv", *roles())
     for people in ("0", "nan"):
         assert "at least one" in refused(
-            "attack", "pram(p=0.9)", "-a", "unique", *given, "--population", people
+            "attack", "pram(p=0.9)", "-a", "unique", *arguments, "--population", people
         )
-    assert "no such file, and no method" in refused("attack", "nothing.csv", *given)
-    assert "No attack" in refused("attack", "mondrian(k=3)", "-a", "nobody", *given)
+    assert "no file and no mechanism" in refused("attack", "nothing.csv", *arguments)
+    assert "No attack" in refused("attack", "mondrian(k=3)", "-a", "nobody", *arguments)
 
 
 def test_loss_by_column_and_overall(folder: Path) -> None:
     protected("mondrian(k=5)")
-    told = run("loss", "out.csv", "--of", "town.csv", *roles(), "--target", "illness")
+    output = run("loss", "out.csv", "--of", "town.csv", *roles(), "--target", "illness")
     for word in (
         "direct",
         "contingency",
@@ -285,12 +285,12 @@ def test_loss_by_column_and_overall(folder: Path) -> None:
         "cells",
         "accuracy of a classifier of illness",
     ):
-        assert word in told
+        assert word in output
     fewer = run("loss", "sample(rate=0.5)", "--of", "town.csv", *roles(), "--seed", "1")
     assert "share_removed" in fewer
-    made = run("loss", "tree(epsilon=3)", "--of", "town.csv", *roles(), "--seed", "1")
-    assert "only distributions" in made
-    assert "cells" not in made
+    result = run("loss", "tree(epsilon=3)", "--of", "town.csv", *roles(), "--seed", "1")
+    assert "only distributions" in result
+    assert "cells" not in result
 
 
 def test_nothing_is_cut_on_a_narrow_terminal(
@@ -298,18 +298,18 @@ def test_nothing_is_cut_on_a_narrow_terminal(
 ) -> None:
     del folder
     monkeypatch.setenv("COLUMNS", "80")
-    told = run("loss", "noise(scale=0.1)", "--of", "town.csv", *roles(), "--seed", "1")
-    assert "…" not in told
-    assert "mean_variation" in told
-    assert "variances" in told
+    output = run("loss", "noise(scale=0.1)", "--of", "town.csv", *roles(), "--seed", "1")
+    assert "…" not in output
+    assert "mean_variation" in output
+    assert "variances" in output
     assert "…" not in run("describe", "town.csv")
 
 
 def test_the_plane_is_drawn_and_kept(folder: Path) -> None:
-    told = run("plane", "town.csv", "-m", "mondrian(k=3)", "-m", "mondrian(k=15)",
+    output = run("plane", "town.csv", "-m", "mondrian(k=3)", "-m", "mondrian(k=15)",
                "-m", "pram(p=0.7)", *roles(),
                "-o", "plane.html", "--workers", "0", "--seed", "2")  # fmt: skip
-    assert "mondrian" in told
+    assert "mondrian" in output
     page = folder / "plane.html"
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
     text = page.read_text(encoding="utf-8")
@@ -322,17 +322,17 @@ def test_the_plane_is_drawn_and_kept(folder: Path) -> None:
 
 
 def test_a_method_is_chosen_and_said_whether_it_is_certified(folder: Path) -> None:
-    given = ("choose", "town.csv", "-m", "mondrian(k=3)", "-m", "mondrian(k=20)", *roles(),
+    arguments = ("choose", "town.csv", "-m", "mondrian(k=3)", "-m", "mondrian(k=20)", *roles(),
              "--workers", "0")  # fmt: skip
-    code, out, err = invoked(*given, "--max-risk", "0.9")
+    code, out, err = invoked(*arguments, "--max-risk", "0.9")
     assert code == 0, err
     assert "with 97.5 % confidence" in out
-    code, out, err = invoked(*given, "--max-risk", "0.05")
+    code, out, err = invoked(*arguments, "--max-risk", "0.05")
     assert code == 3
     assert "Not certified: mondrian(k=20" in out
     assert "Nothing is certified" in err
-    assert "Nothing fits" in refused(*given, "--max-risk", "0.00001")
-    code, out, err = invoked(*given, "--max-risk", "0.05", "--mean", "--json")
+    assert "Nothing fits" in refused(*arguments, "--max-risk", "0.00001")
+    code, out, err = invoked(*arguments, "--max-risk", "0.05", "--mean", "--json")
     assert code == 0
     document = json.loads(out[out.index("{") :])
     assert document["best"]["spec"].startswith("mondrian(k=20")
@@ -340,8 +340,18 @@ def test_a_method_is_chosen_and_said_whether_it_is_certified(folder: Path) -> No
 
 def test_without_a_mechanism_all_that_apply_are_tried(folder: Path) -> None:
     (folder / "ages.csv").write_text("2020,sex\n" + "31,f\n34,m\n52,f\n-9,m\n" * 5)
-    given = ("ages.csv", "--qi", "2020", "--missing", "-9,9", "--workers", "0", "--max-risk", "1")
-    code, out, err = invoked("choose", *given, "-o", "report")
+    arguments = (
+        "ages.csv",
+        "--qi",
+        "2020",
+        "--missing",
+        "-9,9",
+        "--workers",
+        "0",
+        "--max-risk",
+        "1",
+    )
+    code, out, err = invoked("choose", *arguments, "-o", "report")
     assert code == 0, err
     rows = rows_of(folder / "report" / "results.csv")
     families = {row["spec"].partition("(")[0] for row in rows if row["mechanism"]}
@@ -353,11 +363,11 @@ def test_without_a_mechanism_all_that_apply_are_tried(folder: Path) -> None:
 
 
 def test_describe_prints_and_writes_a_draft(folder: Path) -> None:
-    told = run("describe", "town.csv", "-o", "schema.toml")
-    assert "60 rows" in told
-    assert "identifier" in told
-    assert "Check wage" in told
-    assert "there already" in refused("describe", "town.csv", "-o", "schema.toml")
+    output = run("describe", "town.csv", "-o", "schema.toml")
+    assert "60 rows" in output
+    assert "identifier" in output
+    assert "Check wage" in output
+    assert "exists already" in refused("describe", "town.csv", "-o", "schema.toml")
     (folder / "out.csv").unlink(missing_ok=True)
     run("protect", "town.csv", "-m", "mondrian(k=5)", "--schema", "schema.toml", "-o", "out.csv")
     assert "name" not in rows_of(folder / "out.csv")[0]
@@ -375,13 +385,13 @@ def test_lists_of_mechanisms_and_attacks(folder: Path) -> None:
 def test_files_of_hierarchies_are_found_by_the_name_of_the_column(tmp_path: Path) -> None:
     for name in ("adult_hierarchy_age.csv", "sex.csv", "x_sex.csv", "a_town.csv", "b_town.csv"):
         (tmp_path / name).write_text("1;*\n", encoding="utf-8")
-    found = hierarchy_files(tmp_path, ["age", "sex", "wage"])
-    assert {name: path.name for name, path in found.items()} == {
+    files = hierarchy_files(tmp_path, ["age", "sex", "wage"])
+    assert {name: path.name for name, path in files.items()} == {
         "age": "adult_hierarchy_age.csv", "sex": "sex.csv",
     }  # fmt: skip
     with pytest.raises(InputError, match="2 files for the column 'town'"):
         hierarchy_files(tmp_path, ["town"])
-    with pytest.raises(InputError, match="no folder"):
+    with pytest.raises(InputError, match="does not exist"):
         hierarchy_files(tmp_path / "none", ["age"])
 
 
@@ -390,24 +400,24 @@ def test_a_broken_card_is_refused(folder: Path) -> None:
     t = Source(qi=tuple(QI)).opened(folder / "town.csv")[0]
     for text in ("{", '{"method": 3}', "[]", '{"method": "x", "seeded": 1, "suppressed": "y"}'):
         card_of(folder / "out.csv").write_text(text, encoding="utf-8")
-        with pytest.raises(InputError, match="no card"):
+        with pytest.raises(InputError, match="not a release card"):
             read_release(folder / "out.csv", t, Source())
 
 
 def test_a_column_of_a_release_that_a_schema_calls_an_identifier_may_be_gone(folder: Path) -> None:
     run("describe", "town.csv", "-o", "schema.toml")
     protected("mondrian(k=5)")
-    told = run("measure", "out.csv", "--schema", "schema.toml")
-    assert "who knows age, sex, district sees" in told
+    output = run("measure", "out.csv", "--schema", "schema.toml")
+    assert "who knows age, sex, district sees" in output
 
 
 def test_blocks_protect_measure_and_count(folder: Path) -> None:
     levels = ["--hierarchies", "levels"]
     spec = "ola(k=2, suppression=0.5)"
-    told = run("protect", "town.csv", "-m", spec, *ROLES, *levels, "-o", "b.csv", "--blocks", 7)
+    output = run("protect", "town.csv", "-m", spec, *ROLES, *levels, "-o", "b.csv", "--blocks", 7)
     run("protect", "town.csv", "-m", spec, *ROLES, *levels, "-o", "w.csv")
     assert (folder / "b.csv").read_text() == (folder / "w.csv").read_text()
-    assert "k = 2" in told
+    assert "k = 2" in output
     by_blocks = run("measure", "b.csv", "--blocks", 7)
     assert (
         by_blocks.splitlines()
@@ -426,11 +436,11 @@ def test_blocks_protect_measure_and_count(folder: Path) -> None:
 def test_protect_says_how_far_it_is(
     folder: Path, monkeypatch: pytest.MonkeyPatch, blocks: list[object]
 ) -> None:
-    seen: list[tuple[str, int, int]] = []
+    calls: list[tuple[str, int, int]] = []
 
     @contextmanager
     def bar() -> Iterator[Any]:
-        yield lambda *what: seen.append(what)
+        yield lambda *what: calls.append(what)
 
     monkeypatch.setattr("veil.cli.verb.progress_bar", bar)
     long = (folder / "town.csv").read_text().splitlines()
@@ -438,10 +448,10 @@ def test_protect_says_how_far_it_is(
     levels = ["--hierarchies", "levels"]
     run("protect", "long.csv", "-m", "ola(k=2)", *ROLES, *levels, "-o", "o.csv", *blocks)
     size = (folder / "long.csv").stat().st_size
-    read = [what for what in seen if what[2]]
+    read = [what for what in calls if what[2]]
     assert read
     assert all(0 < done <= total == size for _, done, total in read)
-    assert {what[0] for what in seen} >= (
+    assert {what[0] for what in calls} >= (
         {"Counting long.csv", "Protecting long.csv"}
         if blocks
         else {"Reading long.csv", "Protecting"}

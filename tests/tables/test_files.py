@@ -33,7 +33,7 @@ pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 ipc = pytest.importorskip("pyarrow.ipc")
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 RELEASES = 3_000
 ACCOUNTS = [str(10**18 + 7 * i) for i in range(64)]
 
@@ -54,7 +54,7 @@ def read_csv(path: Path) -> Rows:
 
 
 def of_arrow(table: Any) -> Rows:  # noqa: ANN401 - of pyarrow
-    columns = [["" if one is None else repr(one) for one in table[name].to_pylist()]
+    columns = [["" if item is None else repr(item) for item in table[name].to_pylist()]
                for name in table.column_names]  # fmt: skip
     return [tuple(table.column_names), *zip(*columns, strict=True)]
 
@@ -78,10 +78,10 @@ def meaning(text: str) -> object:
 def counted(rows: Rows, qi: list[str], secret: str) -> tuple[int, int, float]:
     """Return k, l and t (equal) of a file."""
     header, *rows = rows
-    known = [header.index(name) for name in qi]
+    counts = [header.index(name) for name in qi]
     classes: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for row in rows:
-        classes[tuple(row[at] for at in known)].append(row[header.index(secret)])
+        classes[tuple(row[at] for at in counts)].append(row[header.index(secret)])
     whole = Counter(value for values in classes.values() for value in values)
     distances = [
         sum(abs(values.count(value) / len(values) - n / len(rows)) for value, n in whole.items())
@@ -106,27 +106,27 @@ POOLS: list[list[Any]] = [
 METHODS = ("ola", "incognito", "exhaustive", "mondrian")
 
 
-def drawn(rng: random.Random) -> tuple[Table, str]:
+def random_table(rng: random.Random) -> tuple[Table, str]:
     """Draw a small table and a spec."""
     n = rng.randint(4, 24)
     names = ["a", "b", "c"][: rng.randint(1, 3)]
-    held: dict[str, list[Any]] = {}
+    columns: dict[str, list[Any]] = {}
     for name in [*names, "s"]:
         pool = rng.choice(POOLS)
-        some = rng.sample(pool, rng.randint(1, min(4, len(pool))))
-        held[name] = rng.choices(some, k=n)
-    told = {"k": rng.randint(1, 4)}
+        subset = rng.sample(pool, rng.randint(1, min(4, len(pool))))
+        columns[name] = rng.choices(subset, k=n)
+    parameters = {"k": rng.randint(1, 4)}
     extra = ""
-    if told["k"] == 1 or rng.random() < 0.4:
+    if parameters["k"] == 1 or rng.random() < 0.4:
         extra += f", l={rng.randint(1, 3)}"
     if rng.random() < 0.4:
         extra += f", t={rng.choice([0.1, 0.3, 0.5])}"
     method = rng.choice(METHODS)
     if method != "mondrian":
         extra += f", suppression={rng.choice([0.0, 0.3, 0.6, 0.9])}"
-    table = tables.load(held, qi=names, confidential=["s"],
+    table = tables.load(columns, qi=names, confidential=["s"],
                         hierarchies=dict.fromkeys(names, starred), quiet=True)  # fmt: skip
-    return table, f"{method}(k={told['k']}{extra})"
+    return table, f"{method}(k={parameters['k']}{extra})"
 
 
 def test_three_thousand_releases_keep_their_claims_in_every_format(tmp_path: Path) -> None:
@@ -136,14 +136,14 @@ def test_three_thousand_releases_keep_their_claims_in_every_format(tmp_path: Pat
     ]  # fmt: skip
     releases = 0
     while releases < RELEASES:
-        table, spec = drawn(rng)
+        table, spec = random_table(rng)
         try:
             release = tables.protect(table, spec)
         except InputError:
             continue
         releases += 1
         claim = release.guarantee
-        known = tables.anonymity(release)
+        figures = tables.anonymity(release)
         with (tmp_path / "t.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(release.table.columns)
@@ -158,12 +158,12 @@ def test_three_thousand_releases_keep_their_claims_in_every_format(tmp_path: Pat
             sink.write_table(arrow)
         for name, read in written:
             k, least, t = counted(read(tmp_path / name), list(table.qi), "s")
-            assert k == known.k >= claim.k, (spec, name)
-            assert known.l is not None
-            assert least >= known.l, (spec, name)
+            assert k == figures.k >= claim.k, (spec, name)
+            assert figures.l is not None
+            assert least >= figures.l, (spec, name)
             assert least >= claim.l or ", l=" not in spec, (spec, name)
             assert t <= claim.t + 1e-9, (spec, name)
-            assert known.t_equal == pytest.approx(t, abs=1e-9), (spec, name)
+            assert figures.t_equal == pytest.approx(t, abs=1e-9), (spec, name)
 
 
 # Values.
@@ -207,8 +207,8 @@ def test_numbers_that_a_double_gives_back_are_numbers(values: list[str]) -> None
 
 
 def test_whole_numbers_that_no_double_holds_are_codes() -> None:
-    assert Column.of([int(one) for one in ACCOUNTS]).different == 64
-    assert Column.of(np.array([int(one) for one in ACCOUNTS])).different == 64
+    assert Column.of([int(value) for value in ACCOUNTS]).different == 64
+    assert Column.of(np.array([int(value) for value in ACCOUNTS])).different == 64
     assert Column.of([2**60, 1]).numeric
 
 
@@ -248,18 +248,18 @@ def test_what_a_schema_calls_text_is_text(tmp_path: Path) -> None:
             tables.load(file, schema=toml)
     toml.write_text('[columns.zip]\ntype = "number"\n')
     file.write_text("zip\n39\nx\n", encoding="utf-8")
-    with pytest.raises(InputError, match="no other texts"):
+    with pytest.raises(InputError, match="contain only numbers"):
         tables.load(file, schema=toml)
     with pytest.raises(InputError, match="no column 'street'"):
         tables.load(file, text=["street"])
-    with pytest.raises(InputError, match="list of columns"):
+    with pytest.raises(InputError, match="list of column names"):
         tables.load(file, text="zip")
 
 
 def test_what_arrow_and_parquet_call_text_is_text(tmp_path: Path) -> None:
-    held = {"zip": ["39", "39.0"], "age": [39, 40]}
-    parquet.write_table(pa.table(held), tmp_path / "t.parquet")
-    for source in (tmp_path / "t.parquet", pa.table(held)):
+    columns = {"zip": ["39", "39.0"], "age": [39, 40]}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    for source in (tmp_path / "t.parquet", pa.table(columns)):
         table = tables.load(source, qi=["zip", "age"])
         assert table.column("zip").categories == ("39", "39.0")
         assert table.column("age").numeric
@@ -289,16 +289,16 @@ def test_hierarchies_are_matched_by_canonical_numbers() -> None:
     ids=["accounts", "zips", "decimals", "signs"],
 )
 def test_a_file_has_the_k_of_its_claim(tmp_path: Path, method: str, values: list[str]) -> None:
-    held = tmp_path / "in.csv"
-    held.write_text("v,s\n" + "".join(f"{v},x{i % 3}\n" for i, v in enumerate(values)))
+    source = tmp_path / "in.csv"
+    source.write_text("v,s\n" + "".join(f"{v},x{i % 3}\n" for i, v in enumerate(values)))
     folder = tmp_path / "H"
     folder.mkdir()
     (folder / "v.csv").write_text("".join(f"{v};*\n" for v in dict.fromkeys(values)))
-    given = [str(held), "-m", f"{method}(k=3)", "--qi", "v", "--hierarchies", str(folder)]
+    arguments = [str(source), "-m", f"{method}(k=3)", "--qi", "v", "--hierarchies", str(folder)]
     files = []
     for extra, name in (([], "a.csv"), ([], "a.parquet"), (["--blocks", "4"], "b.csv")):
         out = tmp_path / name
-        done = CliRunner().invoke(veil, ["tables", "protect", *given, *extra, "-o", str(out)])
+        done = CliRunner().invoke(veil, ["tables", "protect", *arguments, *extra, "-o", str(out)])
         assert done.exit_code == 0, done.output
         files.append(out)
         rows = read_parquet(out) if name.endswith("parquet") else read_csv(out)
@@ -337,9 +337,9 @@ def test_t_holds_for_what_is_released_when_rows_are_suppressed() -> None:
             release = tables.protect(table, "ola(k=1, t=0.3, suppression=0.6)")
         except InputError:
             continue
-        found = tables.anonymity(release).t_equal
-        assert found is not None
-        assert found <= 0.3 + 1e-9
+        figures = tables.anonymity(release).t_equal
+        assert figures is not None
+        assert figures <= 0.3 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_a_file_below_its_claim_is_not_written(
     assert out.read_bytes() == before
     with pytest.raises(InputError, match=fault):
         save(wrong(release, bad), tmp_path / f"new{suffix}")
-    assert sorted(one.name for one in tmp_path.iterdir()) == [out.name, f"{out.name}.veil.json"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [out.name, f"{out.name}.veil.json"]
 
 
 def test_the_claim_of_a_method_that_nobody_registered_is_counted(tmp_path: Path) -> None:
@@ -430,7 +430,7 @@ def test_blocks_count_their_files_too(tmp_path: Path, monkeypatch: pytest.Monkey
     )
     with pytest.raises(InputError, match="k is 1 and not 2"):
         protect_blocks(Blocks.of(file, source, rows=9), "ola(k=2)", tmp_path / "out.csv")
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["H", "in.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["H", "in.csv"]
 
 
 @pytest.mark.parametrize("distance", ["equal", "ordered", "hierarchical"])
@@ -444,15 +444,15 @@ def test_the_recount_agrees_with_the_measures(tmp_path: Path, distance: str) -> 
             qi=["q"], confidential=["s"], hierarchies={"s": rows},
         )  # fmt: skip
         table.to_csv(tmp_path / "t.csv")
-        found = tables.anonymity(table)
-        t = getattr(found, f"t_{distance}")
+        figures = tables.anonymity(table)
+        t = getattr(figures, f"t_{distance}")
         scale = Scale(table.hierarchies["s"].place, table.hierarchies["s"].rows)
         for limit, fails in ((t + 1e-6, False), (t - 1e-6, True)):
-            claim = Claim(("q",), ("s",), found.k, found.l, t=limit, distance=distance)
+            claim = Claim(("q",), ("s",), figures.k, figures.l, t=limit, distance=distance)
             verdict = Recount.of_file(tmp_path / "t.csv", claim).verdict(claim, {"s": scale})
             assert bool(verdict.faults) == (fails and t > 1e-6)
             assert not verdict.unknown
-        claim = Claim(("q",), ("s",), found.k + 1, (found.l or 0) + 1)
+        claim = Claim(("q",), ("s",), figures.k + 1, (figures.l or 0) + 1)
         assert len(Recount.of_file(tmp_path / "t.csv", claim).verdict(claim).faults) == 2
 
 
@@ -478,7 +478,7 @@ def test_a_card_that_is_not_of_its_file_is_refused(tmp_path: Path) -> None:
     out.write_text("other\n1\n")
     done = CliRunner().invoke(veil, ["tables", "measure", str(out), "--qi", "other"])
     assert done.exit_code == 1
-    assert "lacks the column 'q', of which its card makes a claim" in str(done.exception)
+    assert "lacks the column 'q' of the claim on its card" in str(done.exception)
 
 
 # People who already released files.
@@ -486,12 +486,12 @@ def test_a_card_that_is_not_of_its_file_is_refused(tmp_path: Path) -> None:
 
 def old_card(out: Path, spec: str, kind: str, roles: dict[str, str]) -> None:
     """Write a card as earlier versions did."""
-    told = {
+    parameters = {
         "method": spec, "guarantee": f"{kind}: as claimed", "kind": kind, "caveat": "",
         "seeded": False, "note": "", "rows": 5, "suppressed": 0, "synthetic": False, "levels": {},
         "roles": roles, "order": "as in the original", "quality": {},
     }  # fmt: skip
-    out.with_name(f"{out.name}.veil.json").write_text(json.dumps(told))
+    out.with_name(f"{out.name}.veil.json").write_text(json.dumps(parameters))
 
 
 @pytest.mark.parametrize("blocks", [[], ["--blocks", "2"]])
@@ -502,14 +502,14 @@ def test_measure_says_when_the_claim_of_an_old_file_does_not_hold(
     roles = {"zip": "qi", "s": "confidential"}
     zips = [["2139", "02139", "2139.0"], ["180", "180", "180.0"], [*ACCOUNTS[:3]]]
     for values in zips:
-        out.write_text("zip,s\n" + "".join(f"{one},{i}\n" for i, one in enumerate(values)))
+        out.write_text("zip,s\n" + "".join(f"{value},{i}\n" for i, value in enumerate(values)))
         old_card(out, "ola(k=3)", "k-anonymity", roles)
         done = CliRunner().invoke(veil, ["tables", "measure", str(out), *blocks])
         assert done.exit_code == 1
         assert "THE CLAIM OF THE CARD DOES NOT HOLD FOR THIS FILE" in done.stdout
         assert "k is 1 and not 3" in done.stdout
         assert "k = 1:" in done.stdout
-        assert not any(one in done.output for one in values)
+        assert not any(value in done.output for value in values)
     out.write_text("zip,s\n7,\n7,x\n")
     old_card(out, "mondrian(k=2, l=2)", "k-anonymity", roles)
     done = CliRunner().invoke(veil, ["tables", "measure", str(out), *blocks])
@@ -530,10 +530,20 @@ def test_measure_says_what_it_cannot_check(tmp_path: Path) -> None:
     assert "Not checked: t of 's'" in done.stdout
     (tmp_path / "H").mkdir()
     (tmp_path / "H" / "s.csv").write_text("x;*\ny;*\n")
-    given = ["tables", "measure", str(out), "--hierarchies", str(tmp_path / "H"), "--blocks", "9"]
-    done = CliRunner().invoke(veil, given[:-2])
+    arguments = [
+        "tables",
+        "measure",
+        str(out),
+        "--hierarchies",
+        str(tmp_path / "H"),
+        "--blocks",
+        "9",
+    ]
+    done = CliRunner().invoke(veil, arguments[:-2])
     assert "The claim of the card holds for this file" in done.stdout
-    assert "The claim of the card holds for this file" in CliRunner().invoke(veil, given).stdout
+    assert (
+        "The claim of the card holds for this file" in CliRunner().invoke(veil, arguments).stdout
+    )
 
 
 def test_measure_reads_the_figures_of_a_card_whose_method_is_gone(tmp_path: Path) -> None:
@@ -555,7 +565,7 @@ def test_measure_reads_the_figures_of_a_card_whose_method_is_gone(tmp_path: Path
     assert "Not checked: this version does not know the mechanism" in done.stdout
     for wrong in ({"columns": 3}, {"k": 2}, [1], {"columns": ["q"], "k": "x"}):
         path.write_text(json.dumps({**card, "claim": wrong}))
-        with pytest.raises(InputError, match="no card"):
+        with pytest.raises(InputError, match="not a release card"):
             read_card(out)
 
 
@@ -590,10 +600,10 @@ def test_protect_says_which_columns_were_given_up(tmp_path: Path) -> None:
     (tmp_path / "H").mkdir()
     (tmp_path / "H" / "a.csv").write_text("x;*\ny;*\nz;*\n")
     (tmp_path / "H" / "b.csv").write_text("1;*\n")
-    given = ["tables", "protect", str(file), "-m", "ola(k=3)", "--qi", "a,b", "--hierarchies",
+    arguments = ["tables", "protect", str(file), "-m", "ola(k=3)", "--qi", "a,b", "--hierarchies",
              str(tmp_path / "H"), "-o", str(tmp_path / "out.csv")]  # fmt: skip
     for extra in ([], ["--blocks", "2"]):
-        done = CliRunner().invoke(veil, [*given, *extra])
+        done = CliRunner().invoke(veil, [*arguments, *extra])
         assert "Every value of a is now the top" in done.stderr
 
 
@@ -603,20 +613,20 @@ def test_attackers_learn_a_value_that_is_spelled_in_two_ways(attacker: str) -> N
         {"q": ["a", "a", "b", "b", "c", "c"], "s": ["flu", "FLU ", "flu", "gout", None, "flu"]},
         qi=["q"], confidential=["s"],
     )  # fmt: skip
-    found = tables.attack(table, table, attacker)
-    assert found.per_record.tolist() == [1, 1, 0, 0, 0, 0]
+    outcome = tables.attack(table, table, attacker)
+    assert outcome.per_record.tolist() == [1, 1, 0, 0, 0, 0]
 
 
 def test_unique_and_describe_count_what_the_file_has(tmp_path: Path) -> None:
     values = ["180", "180.0", "+180", "7", "07"]
     for spelled, different in ((values[:4], 2), (values, 5), (ACCOUNTS, 64)):
         file = tmp_path / "in.csv"
-        file.write_text("v,s\n" + "".join(f"{one},x\n" for one in spelled))
+        file.write_text("v,s\n" + "".join(f"{value},x\n" for value in spelled))
         table = tables.load(file, qi=["v"])
         assert tables.describe(table)["v"].distinct == different
         table.to_csv(tmp_path / "out.csv")
-        alone = Counter(row[0] for row in read_csv(tmp_path / "out.csv")[1:])
-        share = sum(n == 1 for n in alone.values()) / len(spelled)
+        single = Counter(row[0] for row in read_csv(tmp_path / "out.csv")[1:])
+        share = sum(n == 1 for n in single.values()) / len(spelled)
         assert tables.attack(table, table, "unique").risk == share
 
 
@@ -624,9 +634,9 @@ def test_unique_and_describe_count_what_the_file_has(tmp_path: Path) -> None:
 @pytest.mark.parametrize("broken", ["a\rb", "a\r\nb", "\r", "a\r"])
 def test_a_carriage_return_in_a_value_makes_no_row(tmp_path: Path, door: str, broken: str) -> None:
     """Python 3.11 writes a lone one without quotes, and readers begin a row there."""
-    held = {"zip": ["11"] * 5 + ["12"] * 5, "note": [*"abcdefghi", broken], "s": list("xy") * 5}
+    columns = {"zip": ["11"] * 5 + ["12"] * 5, "note": [*"abcdefghi", broken], "s": list("xy") * 5}
     source, out = tmp_path / "t.jsonl", tmp_path / "out.csv"
-    rows = [dict(zip(held, row, strict=True)) for row in zip(*held.values(), strict=True)]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     source.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     table = tables.load(source, qi=["zip"], confidential=["s"], hierarchies={"zip": starred},
                         quiet=True)  # fmt: skip
@@ -641,12 +651,12 @@ def test_a_carriage_return_in_a_value_makes_no_row(tmp_path: Path, door: str, br
         levels = tmp_path / "levels"
         levels.mkdir()
         (levels / "zip.csv").write_text("11;*\n12;*\n", encoding="utf-8")
-        said = Source(qi=("zip",), confidential=("s",), hierarchies=levels)
-        protect_blocks(Blocks.of(source, said, 3), "ola(k=5)", out)
-    found = read_csv(out)
-    assert {len(row) for row in found} == {3}
-    assert counted(found, ["zip"], "s")[0] == 5
-    assert broken.strip() in {row[1].strip() for row in found}
+        scopes = Source(qi=("zip",), confidential=("s",), hierarchies=levels)
+        protect_blocks(Blocks.of(source, scopes, 3), "ola(k=5)", out)
+    lines = read_csv(out)
+    assert {len(row) for row in lines} == {3}
+    assert counted(lines, ["zip"], "s")[0] == 5
+    assert broken.strip() in {row[1].strip() for row in lines}
 
 
 def test_a_row_of_another_length_is_no_row_of_a_release(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from veil.tables.table import row_classes
 
 NAME = "Xanthippe"  # a value that no message may quote
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 
 
 def write(path: Path, text: str) -> Path:
@@ -88,21 +88,21 @@ ROWS = [["a", "A", "*"], ["b", "A", "*"], ["c", "C", "*"]]
 
 
 def test_a_hierarchy_numbers_its_labels() -> None:
-    found = Hierarchy.of_rows(ROWS, "x")
-    assert found.height == 2
-    assert found.labels == (("a", "b", "c"), ("A", "C"), ("*",))
-    assert found.codes[1].tolist() == [0, 0, 1]
-    assert [parent.tolist() for parent in found.parents] == [[0, 0, 1], [0, 0]]
+    hierarchy = Hierarchy.of_rows(ROWS, "x")
+    assert hierarchy.height == 2
+    assert hierarchy.labels == (("a", "b", "c"), ("A", "C"), ("*",))
+    assert hierarchy.codes[1].tolist() == [0, 0, 1]
+    assert [parent.tolist() for parent in hierarchy.parents] == [[0, 0, 1], [0, 0]]
     assert Hierarchy.of_rows([["a", "A"], ["b", "B"]], "x").height == 2  # a top is added
 
 
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        ([], "one length"),
-        ([["a", "*"], ["b"]], "one length"),
+        ([], "equal length"),
+        ([["a", "*"], ["b"]], "equal length"),
         ([["a", "*"], ["a", "*"]], "two rows"),
-        ([["a", "A", "X", "*"], ["b", "A", "Y", "*"]], "two labels above"),
+        ([["a", "A", "X", "*"], ["b", "A", "Y", "*"]], "two parents"),
     ],
 )
 def test_a_hierarchy_that_is_none_is_refused(rows: Any, says: str) -> None:  # noqa: ANN401
@@ -163,10 +163,10 @@ def test_a_schema_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     [
         ({"qi": ["b"]}, "no column 'b'"),
         ({"qi": ["a"], "confidential": ["a"]}, "two roles"),
-        ({"qi": "a"}, "lists of columns"),
+        ({"qi": "a"}, "lists of column names"),
         ({"weight": "a"}, "weights"),
         ({"hierarchies": {"b": ROWS}}, "no column 'b'"),
-        ({"hierarchies": {"a": "none.csv"}}, "no file"),
+        ({"hierarchies": {"a": "none.csv"}}, "does not exist"),
     ],
 )
 def test_what_is_said_of_columns_must_fit(given: dict[str, Any], says: str) -> None:
@@ -184,7 +184,7 @@ def test_a_file_that_is_no_table_is_refused_in_a_sentence(tmp_path: Path, text: 
 
 
 def test_columns_of_different_lengths_are_refused() -> None:
-    with pytest.raises(InputError, match="one length"):
+    with pytest.raises(InputError, match="same length"):
         tables.load({"a": [1, 2], "b": [1]})
     with pytest.raises(InputError, match="at least one"):
         tables.load({"a": []})
@@ -240,16 +240,16 @@ def test_hierarchies_are_found_in_a_folder(tmp_path: Path) -> None:
     for folder in (tmp_path, str(tmp_path)):
         t = tables.load(file, qi=["age", "sex"], hierarchies=folder)
         assert list(t.hierarchies) == ["age"]
-    with pytest.raises(InputError, match="no folder"):
+    with pytest.raises(InputError, match="does not exist"):
         tables.load(file, qi=["age"], hierarchies=tmp_path / "none")
     for wrong in ([("age", tmp_path / "t_age.csv")], 3):
-        with pytest.raises(InputError, match="a folder of files, or a dict"):
+        with pytest.raises(InputError, match="a folder, or a dict"):
             tables.load(file, qi=["age"], hierarchies=wrong)  # type: ignore[arg-type]
 
 
 def test_reading_says_how_far_it_is(tmp_path: Path) -> None:
     file = write(tmp_path / "t.csv", "age\n" + "39\n" * 5_000)
-    seen: list[int] = []
-    tables.load(file, qi=["age"], progress=seen.append)
-    assert seen == sorted(seen)
-    assert 0 < seen[0] <= seen[-1] <= file.stat().st_size
+    calls: list[int] = []
+    tables.load(file, qi=["age"], progress=calls.append)
+    assert calls == sorted(calls)
+    assert 0 < calls[0] <= calls[-1] <= file.stat().st_size

@@ -30,36 +30,36 @@ def town(**columns: object) -> Table:
 def test_records_are_counted_by_how_many_look_alike() -> None:
     before = town(age=[1, 2, 3, 3, 4, 4, 4, 4, 4, 4])
     after = town(age=[1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
-    found = rows_of(compare_sizes(before, after))
-    assert found["alone"] == [20, 0]
-    assert found["2"] == [20, 0]
-    assert found["5–9"] == [60, 0]
-    assert found["10–19"] == [0, 100]
+    rows = rows_of(compare_sizes(before, after))
+    assert rows["alone"] == [20, 0]
+    assert rows["2"] == [20, 0]
+    assert rows["5–9"] == [60, 0]
+    assert rows["10–19"] == [0, 100]
     assert rows_of(compare_sizes(before))["alone"] == [20]
 
 
 def test_few_values_have_a_row_each() -> None:
     before = town(sex=["F", "F", "M", None])
-    found = rows_of(compare_shares(Pair.of(before, town(sex=["F", "M", "M", None])), "sex"))
-    assert found == {"F": [50, 25], "M": [25, 50], "missing": [25, 25]}
+    rows = rows_of(compare_shares(Pair.of(before, town(sex=["F", "M", "M", None])), "sex"))
+    assert rows == {"F": [50, 25], "M": [25, 50], "missing": [25, 25]}
 
 
 def test_many_numbers_are_cut_and_labels_are_spread() -> None:
     ages = np.arange(20, 60)
     after = town(age=["[20-39]"] * 20 + ["[40-59]"] * 20)
-    found = rows_of(compare_shares(Pair.of(town(age=ages), after), "age"))
-    assert next(iter(found)) == "below 23.9"
-    assert list(found)[-1] == "55.1 and more"
-    assert all(before == after == 10 for before, after in found.values())
+    rows = rows_of(compare_shares(Pair.of(town(age=ages), after), "age"))
+    assert next(iter(rows)) == "below 23.9"
+    assert list(rows)[-1] == "55.1 and more"
+    assert all(before == after == 10 for before, after in rows.values())
 
 
 def test_rare_values_are_together_and_new_ones_are_told() -> None:
     names = [f"v{i // 2}" for i in range(26)]
-    found = rows_of(compare_shares(Pair.of(town(job=names), town(job=["new", *names[1:]])), "job"))
-    assert len(found) == 12
-    assert found["all others"][0] == 23
-    assert found["new values"] == [0, 3.8]
-    assert sum(before for before, _ in found.values()) == pytest.approx(100, abs=0.7)
+    rows = rows_of(compare_shares(Pair.of(town(job=names), town(job=["new", *names[1:]])), "job"))
+    assert len(rows) == 12
+    assert rows["all others"][0] == 23
+    assert rows["new values"] == [0, 3.8]
+    assert sum(before for before, _ in rows.values()) == pytest.approx(100, abs=0.7)
 
 
 def test_names_are_text_and_cut_to_fit() -> None:

@@ -37,8 +37,14 @@ ROLES: dict[str, Any] = {
 
 def keys(folder: Path, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - keys of any kind
     """Return the keys of a small study."""
-    made = {"name": "t", "domain": "tables", "table": "town.csv", **ROLES, "mechanism": [MONDRIAN]}
-    return {**made, **given}
+    columns = {
+        "name": "t",
+        "domain": "tables",
+        "table": "town.csv",
+        **ROLES,
+        "mechanism": [MONDRIAN],
+    }
+    return {**columns, **given}
 
 
 def opened(folder: Path, **given: Any) -> Tables:  # noqa: ANN401 - keys of any kind
@@ -64,15 +70,15 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, Results, Pa
 
 
 def test_tables_are_a_domain(folder: Path) -> None:
-    made = keys(folder, table=str(folder / "town.csv"), hierarchies=str(folder / "levels"))
-    made.pop("domain")
-    check_domain("tables", {**made, "attackers": ["linkage", "homogeneity"]})
+    study = keys(folder, table=str(folder / "town.csv"), hierarchies=str(folder / "levels"))
+    study.pop("domain")
+    check_domain("tables", {**study, "attackers": ["linkage", "homogeneity"]})
 
 
 def test_figures_are_those_of_the_verbs(swept: tuple[Tables, Results, Path]) -> None:
-    experiment, found, _ = swept
+    experiment, result, _ = swept
     t = experiment.table
-    rows = {(row.spec, row.kind, row.attacker): row for row in found.rows}
+    rows = {(row.spec, row.kind, row.attacker): row for row in result.rows}
     spec = str(tables.mechanism("mondrian(k=15)"))
     release = tables.protect(t, spec)
     assert rows[spec, "utility", ""].score == pytest.approx(tables.utility(t, release))
@@ -86,13 +92,13 @@ def test_figures_are_those_of_the_verbs(swept: tuple[Tables, Results, Path]) -> 
     pram = str(tables.mechanism("pram(p=0.7)"))
     assert rows[pram, "similarity", ""].n == 3  # draws
     assert rows[spec, "similarity", ""].n == 1  # nothing is drawn
-    assert {row.measure for row in found.rows if row.kind == "risk"} == {SUCCESS}
-    assert {row.measure for row in found.rows if row.kind == "utility"} == {KEPT}
+    assert {row.measure for row in result.rows if row.kind == "risk"} == {SUCCESS}
+    assert {row.measure for row in result.rows if row.kind == "utility"} == {KEPT}
 
 
 def test_cards_say_what_is_proved_of_the_releases(swept: tuple[Tables, Results, Path]) -> None:
-    _, found, _ = swept
-    cards = {card.spec.partition("(")[0]: card for card in found.cards}
+    _, result, _ = swept
+    cards = {card.spec.partition("(")[0]: card for card in result.cards}
     assert cards["ola"].total == "k-anonymity: k = 4, per record"
     assert cards["ola"].kind == "k-anonymity"
     assert cards["pram"].kind == "local-dp"  # the hierarchies declare the categories
@@ -104,50 +110,50 @@ def test_nothing_that_is_kept_says_which_row_is_whose(
 ) -> None:
     experiment, _, out = swept
     with sqlite3.connect(out / "study.sqlite") as store:
-        blobs = [one for (one,) in store.execute("SELECT arrays FROM steps")]
+        blobs = [item for (item,) in store.execute("SELECT arrays FROM steps")]
     assert blobs
-    assert not any(b"rows" in one or b"groups" in one for one in blobs)
+    assert not any(b"rows" in item or b"groups" in item for item in blobs)
     assert PERSON.encode() not in (out / "study.sqlite").read_bytes()
     step = experiment.cells()[0].steps[1]
-    kept = experiment.compute(step, None).arrays["risks"]
+    risks = experiment.compute(step, None).arrays["risks"]
     t = experiment.table
     true = tables.attack(t, tables.protect(t, step.spec), step.by).per_record
-    assert np.allclose(np.sort(kept), np.sort(true))
-    assert not np.array_equal(kept, true)  # in an order that who has the table alone can undo
+    assert np.allclose(np.sort(risks), np.sort(true))
+    assert not np.array_equal(risks, true)  # in an order that who has the table alone can undo
     again = experiment.compute(step, None).arrays["risks"]
-    assert np.array_equal(kept, again)
+    assert np.array_equal(risks, again)
 
 
 def test_the_report_shows_before_and_after_and_no_value(
     swept: tuple[Tables, Results, Path],
 ) -> None:
-    _, found, _ = swept
-    drawn, lines = found.sections
-    assert (drawn.identity, drawn.private) == ("before-after", True)
+    _, result, _ = swept
+    sample, lines = result.sections
+    assert (sample.identity, sample.private) == ("before-after", True)
     assert (lines.identity, lines.private) == ("glance", False)
-    text = "".join(drawn.content)
-    figures = text.count("How many look alike")
+    text = "".join(sample.content)
+    figures = text.count("Class sizes")
     assert figures == text.count("<strong>Risk after") >= 2
     assert text.count("<svg") == 4 * figures
-    page = render(found)
+    page = render(result)
     for word in (PERSON, *ILLNESSES):
         assert not re.search(rf"\b{word}\b", page)
-    assert "Published as it is, without identifiers" in page
-    assert "keep this report to yourself" in page
-    told = "".join(lines.content)
-    assert "no protection" in told
-    assert "mondrian(k=15)" in told
-    assert "l=None" not in told  # the parameters that were chosen, alone
+    assert "Published without protection" in page
+    assert "keep it to yourself" in page
+    spec = "".join(lines.content)
+    assert "no protection" in spec
+    assert "mondrian(k=15)" in spec
+    assert "l=None" not in spec  # the parameters that were chosen, alone
 
 
 def test_a_choice_is_made_of_a_study_and_counts_linkage(
     swept: tuple[Tables, Results, Path],
 ) -> None:
-    _, found, _ = swept
-    choice = choose(found.rows, max_risk=0.9, attacker=SUCCESS, cautious=False)
+    _, result, _ = swept
+    choice = choose(result.rows, max_risk=0.9, attacker=SUCCESS, cautious=False)
     assert set(choice.best.attacks) == {"linkage", "attribute"}
     with pytest.raises(InputError, match="Nothing fits"):
-        choose(found.rows, max_risk=0.0001, attacker=SUCCESS)
+        choose(result.rows, max_risk=0.0001, attacker=SUCCESS)
 
 
 def test_what_cannot_be_done_is_a_gap_and_no_end(folder: Path, tmp_path: Path) -> None:
@@ -157,13 +163,13 @@ def test_what_cannot_be_done_is_a_gap_and_no_end(folder: Path, tmp_path: Path) -
         {"spec": "tree(epsilon=5)"},
         {"spec": "mdav(k=70)"},
     ]
-    found = sweep(opened(folder, mechanism=mechanism).study, tmp_path / "o", workers=0)
-    gaps = [note for note in found.notes if " against " in note]
+    results = sweep(opened(folder, mechanism=mechanism).study, tmp_path / "o", workers=0)
+    gaps = [note for note in results.notes if " against " in note]
     assert any("against mdav" in note and "fewer than k" in note for note in gaps)
     assert any("linkage against tree" in note and "synthetic" in note for note in gaps)
-    assert not any(PERSON in note for note in found.notes)
-    assert any(row.mechanism == "tree" and row.kind == "utility" for row in found.rows)
-    assert not any(row.mechanism == "mdav" for row in found.rows)
+    assert not any(PERSON in note for note in results.notes)
+    assert any(row.mechanism == "tree" and row.kind == "utility" for row in results.rows)
+    assert not any(row.mechanism == "mdav" for row in results.rows)
 
 
 def test_what_changes_a_result_changes_its_key(folder: Path) -> None:
@@ -178,29 +184,29 @@ def test_what_changes_a_result_changes_its_key(folder: Path) -> None:
 
 
 def test_without_quasi_identifiers_an_attacker_knows_every_column(folder: Path) -> None:
-    made = opened(folder, qi=[])
-    known = set(made.table.columns) - {"name", "illness", "wage"}
-    assert set(made.table.qi) == known
-    assert made.table.confidential == opened(folder).table.confidential
-    assert any("is taken to know" in note for note in made.notes())
-    assert not any("is taken to know" in note for note in opened(folder).notes())
+    experiment = opened(folder, qi=[])
+    columns = set(experiment.table.columns) - {"name", "illness", "wage"}
+    assert set(experiment.table.qi) == columns
+    assert experiment.table.confidential == opened(folder).table.confidential
+    assert any("assume that attackers know" in note for note in experiment.notes())
+    assert not any("assume that attackers know" in note for note in opened(folder).notes())
 
 
 def test_a_schema_says_the_roles_once(folder: Path) -> None:
     schema = folder / "s.toml"
     lines = [f'[columns.{name}]\nrole = "qi"' for name in QI]
     schema.write_text("\n".join(lines) + '\n[columns.name]\nrole = "identifier"\n')
-    made = opened(folder, schema="s.toml", identifiers=[], qi=[], confidential=["illness"])
-    assert made.table.qi == tuple(QI)
-    assert made.table.confidential == ("illness",)
-    assert dict(made.facts())["known to the attacker"] == ", ".join(QI)
+    experiment = opened(folder, schema="s.toml", identifiers=[], qi=[], confidential=["illness"])
+    assert experiment.table.qi == tuple(QI)
+    assert experiment.table.confidential == ("illness",)
+    assert dict(experiment.facts())["known to the attacker"] == ", ".join(QI)
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [({"sizes": [1, 2]}, "draws"), ({"table": "no.csv"}, "no.csv"),
      ({"population": "no.csv"}, "no.csv"), ({"qi": ["agee"]}, "agee"),
-     ({"hierarchies": "no"}, "no folder"), ({"draws": 0}, "at least 1"),
+     ({"hierarchies": "no"}, "does not exist"), ({"draws": 0}, "at least 1"),
      ({"sep": ";;;;;;;;;;"}, "delimiter"), ({"identifiers": ["age"]}, "two roles")],
 )  # fmt: skip
 def test_bad_keys_are_refused(folder: Path, given: dict[str, Any], told: str) -> None:
@@ -245,8 +251,8 @@ def coverage(by: str, truth: Callable[[float], float], n: int) -> tuple[float, f
                 "confidential": ["s"], "control": "others.csv", "attackers": [by],
                 "mechanism": [{"spec": "sample(rate=0.5)"}],
             }  # fmt: skip
-            found = sweep(make_study(study, "the test", place), place / "out", workers=0)
-        (row,) = [row for row in found.rows if row.kind == "risk" and row.mechanism != PLAIN]
+            results = sweep(make_study(study, "the test", place), place / "out", workers=0)
+        (row,) = [row for row in results.rows if row.kind == "risk" and row.mechanism != PLAIN]
         assert row.upper is not None
         assert 0 <= row.low <= row.score <= row.high <= 1
         assert row.chance == 0  # a blind guess has no more than a blind guess
@@ -290,7 +296,7 @@ def test_squares_of_the_map_are_sorted_and_show_the_worst() -> None:
     assert len(cells) == ACROSS * DOWN
     assert cells[0] == 1  # one person in a hundred thousand is seen
     assert (np.diff(cells) <= 0).all()
-    assert [colour_of(one) for one in (1.0, 0.5, 0.3, 0.07, 0.0)] == [
+    assert [colour_of(item) for item in (1.0, 0.5, 0.3, 0.07, 0.0)] == [
         CLASSES[i][1] for i in (0, 0, 1, 3, 4)
     ]
     assert len(squares(np.array([0.2, 0.1]))) == ACROSS * DOWN
@@ -301,8 +307,8 @@ def test_the_best_of_low_risk_is_drawn_first_and_then_the_ends() -> None:
         name: Shown(name, risks={"linkage": np.full(4, risk)})
         for name, risk in (("a", 0.01), ("b", 0.04), ("c", 0.5))
     }
-    found = choose_pictures(shown, {"a": 0.2, "b": 0.6, "c": 0.9})
-    assert [name for name, _ in found] == ["b", "a", "c"]
+    result = choose_pictures(shown, {"a": 0.2, "b": 0.6, "c": 0.9})
+    assert [name for name, _ in result] == ["b", "a", "c"]
     assert [name for name, _ in choose_pictures(shown, {"a": 0.7, "b": 0.6, "c": 0.9})] == [
         "a",
         "c",

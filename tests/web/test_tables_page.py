@@ -167,7 +167,7 @@ def test_the_card_says_what_is_proved_and_holds_no_cell(client: Client) -> None:
     card = json.loads(found["card"])
     assert card["method"].startswith("mondrian(k=5")
     assert card["guarantee"] == "k-anonymity: k = 5, per record"
-    assert "confidential values" in card["caveat"]
+    assert "Confidential values" in card["caveat"]
     assert (card["seeded"], card["order"], card["dropped"]) == (False, "random", ["name"])
     assert card["as_they_were"] == found["kept"]
     assert card["measured"]["attacker"] == "linkage"

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from veil.tables.schema import load as load
     from veil.tables.table import Table as Table
 
-    # It lies above the domains, and is found by its name: no domain imports it.
+    # `veil.dpia` is above the domains, so it is imported by name.
     def dpia(study: str | Path | Mapping[str, Any], path: str | Path) -> object:
-        """Write the impact assessment of a study, and return what it says."""
+        """Write the impact assessment of a study to `path`, and return it."""
         ...
 
 

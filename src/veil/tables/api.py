@@ -108,8 +108,8 @@ def protect(
     """Protect the records of FILE and write them to OUT.
 
     Several mechanisms are applied in order. Identifiers are dropped. The card next to OUT
-    (OUT.veil.json) says what was done, what is proved, and whether a seed was used; it contains no
-    value of the table. The rows keep their order, which links them to FILE for anyone who knows
+    (OUT.veil.json) records the mechanism, what is proved, and whether a seed was used. It contains
+    no value of the table. The rows keep their order, which links them to FILE for anyone who knows
     its order; --shuffle prevents that. With --blocks, FILE need not fit into memory, and may be a
     folder of files with the same columns; OUT is then a folder, too.
 
@@ -312,8 +312,8 @@ def measure(
     Roles are those of the options, or of the card (MASKED.veil.json). If the card claims k, l or
     t, they are counted in the file, and the exit code is 1 if the claim does not hold. Two
     spellings of a value are two values. Missing values equal each other, as stars do, unless
-    --blank-matches is given. t compares each class with the whole file. The quality is computed
-    from the original; if rows were removed, it is the one on the card.
+    --blank-matches is set. t compares each class with the whole file. The quality is computed
+    from the original, or read from the card if rows were removed.
 
     Parameters
     ----------
@@ -363,7 +363,6 @@ def measure(
 def _verdict(
     masked: Path, card: Card, hierarchies: Path | None
 ) -> tuple[Sequence[str], bool | None]:
-    """Return sentences about the claim of a card, and whether it holds; None without a claim."""
     claim, verdict = card.claim, verdict_of(masked, card, hierarchies)
     if claim is None or verdict is None:
         return (), None
@@ -439,7 +438,6 @@ def loss(
 
 
 def _sheets_by_column(lost: Loss) -> Iterator[Sheet]:
-    """Yield a sheet for numbers and one for categories, which have other figures."""
     kinds: dict[tuple[str, ...], dict[str, Mapping[str, float]]] = {}
     for column, figures in lost.columns.items():
         kinds.setdefault(tuple(figures), {})[column] = figures
@@ -542,7 +540,7 @@ def count(
     value
         Numeric column to add up, instead of counting rows.
     unit
-        Column that says whose each row is, if somebody has several.
+        Column that identifies the person of each row, if people can have several rows.
     nested
         Column whose hierarchy gets subtotals; repeatable.
     unweighted
@@ -565,7 +563,7 @@ def count(
         with large.open(file, source) as blocks:
             cells = blocks.tabulate(columns, nested=nested)
     else:
-        table, _ = source.opened(file)  # it warns of columns, most of which are not counted
+        table, _ = source.opened(file)  # warnings concern columns that are not counted
         cells = tables.tabulate(
             table, columns, value, unit=unit, nested=nested, weighted=not unweighted
         )
@@ -636,23 +634,24 @@ def _notes_of_cells(
 
 
 def _notes_of_contributors(cells: "Cells", release: "CellRelease") -> Iterator[str]:
-    """Yield what contributors to a sum, who know their own amounts, learn about others."""
+    """Yield what contributors can infer about others from their own amounts."""
     details = tables.attack(cells, release, "intervals").details
     if "contributors" not in details:
         return
-    exact, tried, left = (
+    exact, tried, untried = (
         int(str(details.get(key, 0)))
         for key in ("exact_to_contributors", "contributors", "contributors_not_tried")
     )
     yield (
-        f"{count_of(tried, 'large contributor')} to suppressed cells, who know their own amounts,"
-        f" can work out {count_of(exact, 'sensitive cell')} of others exactly."
+        f"{count_of(tried, 'large contributor')} to suppressed cells"
+        f" can use their own amounts to work out {count_of(exact, 'sensitive cell')} of others"
+        " exactly."
         if exact
         else f"No sensitive cell of others can be worked out exactly by {tried:,} large"
-        " contributors to suppressed cells, who know their own amounts."
+        " contributors to suppressed cells from their own amounts."
     )
-    if left:
-        yield f"{left:,} more contributors were not tried."
+    if untried:
+        yield f"{untried:,} more contributors were not tried."
 
 
 def _json_values(figures: Mapping[str, object]) -> dict[str, object]:

@@ -43,17 +43,17 @@ class Scene:
     Attributes
     ----------
     released
-        What is published.
+        The published table.
     known
         The quasi-identifiers of all targets, one row each, in the order of the original.
     hierarchies, levels
-        By column, as they are public: the hierarchy, and the level of the whole column.
+        By column, as published: the hierarchy, and the generalisation level of the whole column.
     closed
-        Columns whose intervals have both their ends, though they may look as if they had not.
+        Columns whose intervals include their upper bound, even if they look half-open.
     population
-        A table of everybody, or how many they are; None: not known.
+        A table of the whole population, or its size; None if unknown.
     control
-        Rows that were never used for the release; None: there are none.
+        Rows that were never used for the release, or None.
     """
 
     released: Table
@@ -71,18 +71,18 @@ class Scene:
 
     @cached_property
     def patterns(self) -> tuple[Patterns, Patterns]:
-        """The different rows of labels, and of known values, over the quasi-identifiers."""
+        """Distinct rows of released labels, and of known values, in the quasi-identifiers."""
         return (
             Patterns.of([self.released.column(name) for name in self.qi]),
             Patterns.of([self.known.column(name) for name in self.qi]),
         )
 
-    def covers(self, beside: Table, names: Sequence[str], missing: Missing) -> list[Cover]:
-        """Return what the labels of columns cover of the values of another table."""
+    def covers(self, values: Table, names: Sequence[str], missing: Missing) -> list[Cover]:
+        """Return, for each column, which of `values` each released label covers."""
         return [
             Cover(
                 self.released.column(name),
-                beside.column(name),
+                values.column(name),
                 self.hierarchies.get(name),
                 self.levels.get(name),
                 missing,
@@ -91,12 +91,14 @@ class Scene:
             for name in names
         ]
 
-    def aparts(self, beside: Table, names: Sequence[str], metric: Metric) -> list[LabelDistance]:
-        """Return the distances of the labels of columns from the values of another table."""
+    def distances(
+        self, values: Table, names: Sequence[str], metric: Metric
+    ) -> list[LabelDistance]:
+        """Return, for each column, the distances between released labels and `values`."""
         return [
             label_distance(
                 self.released.column(name),
-                beside.column(name),
+                values.column(name),
                 self.hierarchies.get(name),
                 self.levels.get(name),
                 metric,
@@ -107,7 +109,7 @@ class Scene:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Truth:
-    """The original, and the original row of each released row (None for synthetic rows)."""
+    """The original, and the original row of each released row; None if the rows are synthetic."""
 
     original: Table
     rows: Ids | None
@@ -116,20 +118,20 @@ class Truth:
         """Return the original rows (m,), or raise an error if the release is synthetic."""
         if self.rows is None:
             raise InputError(
-                f"The attacker {by} needs to know which original row each released row is, and"
-                " synthetic rows are nobody's; use attribute, singling_out, linkability or"
+                f"The attack {by} needs to know the original row of each released row, and"
+                " synthetic rows have none. Use attribute, singling_out, linkability or"
                 " inference."
             )
         return self.rows
 
     def spread(self, values: Floats, by: str) -> Floats:
-        """Return the value of the released row of each original row (n,); 0 if it was removed."""
+        """Map values of released rows to original rows (n,); 0 for removed rows."""
         spread = np.zeros(len(self.original))
         np.maximum.at(spread, self.of(by), values)
         return spread
 
     def starred(self, scene: Scene) -> Bools:
-        """Return which released rows (m,) have lost all values that the attacker knows of them."""
+        """Return which released rows (m,) lost all values that the attacker knows."""
         gone = _blank([scene.released.column(name) for name in scene.qi])
         if self.rows is None or gone.all():
             return np.zeros(len(gone), dtype=np.bool_)
@@ -137,7 +139,6 @@ class Truth:
 
 
 def _blank(columns: Sequence[Column]) -> Bools:
-    """Return which rows have a star, or nothing, in all columns."""
     stars = [np.array(star_codes(column)[1:], dtype=np.int64) for column in columns]
     flags = [
         column.missing | np.isin(column.codes, codes)
@@ -150,7 +151,7 @@ def _blank(columns: Sequence[Column]) -> Bools:
 class Attack(Component):
     """An attack on a released table.
 
-    `family` groups similar attacks, and `needs` lists what must be present ("qi", "confidential",
+    `family` groups similar attacks, and `needs` lists what must exist ("qi", "confidential",
     "rows", "control").
     """
 
@@ -162,9 +163,9 @@ class Attack(Component):
         """Guess from the scene, and score the guesses by the truth."""
 
 
-_FEW = 2_000  # records up to which they are drawn one by one
-_VALUES = 5_000  # different values up to which they are drawn by how often they occur
-_SEED = 20261118  # the same records give the same interval
+_FEW = 2_000  # up to this many records, resample single records
+_VALUES = 5_000  # up to this many distinct values, resample their counts
+_SEED = 20261118  # makes intervals reproducible
 
 
 def mean_attack(
@@ -172,7 +173,7 @@ def mean_attack(
     baseline: float | None = None,
     details: Mapping[str, object] | None = None,
 ) -> Outcome:
-    """Return an outcome whose risk is the mean over records; the details have the worst ones."""
+    """Return an outcome whose risk is the mean over records, with the worst in its details."""
     largest = float(per_record.max(initial=0.0))
     certain = int((per_record >= 1).sum())
     return Outcome(
@@ -187,8 +188,8 @@ def mean_attack(
 def bootstrap_mean(values: Floats) -> Estimate:
     """Return the mean with its 95 % bootstrap interval over records.
 
-    For many records with few distinct values, the counts of the values are drawn, which have the
-    same distribution.
+    If many records have few distinct values, the counts of the values are resampled, which gives
+    the same distribution.
     """
     if len(values) <= _FEW:
         return bootstrap(values)
@@ -196,8 +197,8 @@ def bootstrap_mean(values: Floats) -> Estimate:
     if len(distinct) > _VALUES:
         return bootstrap(values)
     n = len(values)
-    drawn = generator(_SEED).multinomial(n, counts / n, size=RESAMPLES)
-    return interval(float(values.mean()), drawn @ distinct / n, n)
+    resampled = generator(_SEED).multinomial(n, counts / n, size=RESAMPLES)
+    return interval(float(values.mean()), resampled @ distinct / n, n)
 
 
 @overload
@@ -231,23 +232,23 @@ def attack(
     Parameters
     ----------
     table
-        The original. The attacker knows the quasi-identifiers of every row; guesses are scored by
-        the rest.
+        The original. The attacker knows the quasi-identifiers of every row. The rest is used to
+        score the guesses.
     release
         The release, or a table whose row i is row i of the original.
     attacker
-        An attack or its spec, as ``interval(width=0.05)``; for cells, ``intervals``.
+        An attack or its spec, such as ``interval(width=0.05)``; for cells, ``intervals``.
     population
         A table of the whole population (journalist, marketer), or its size (unique).
     control
         Rows that were never used for the release (singling_out, linkability, inference).
     rng
-        None, a seed or a generator, for attacks that draw targets.
+        None, a seed or a generator, for attacks that sample targets.
     """
     if isinstance(table, Cells):
         return _cells(table, release, attacker)
     if not isinstance(table, Table):
-        raise InputError("What is attacked is a release of a table of tables.load, or of cells.")
+        raise InputError("attack needs a table from tables.load, or cells from tables.tabulate.")
     from veil.tables.attacks import attacker as attack_of
 
     by = attack_of(attacker)
@@ -260,22 +261,24 @@ def _cells(cells: Cells, release: object, attacker: object) -> Outcome:
     from veil.tables.cells.intervals import attack_cells
 
     if not isinstance(release, CellRelease):
-        raise InputError("Cells are attacked by a release of cells, which tables.protect makes.")
-    return attack_cells(cells, release, attacker)  # type: ignore[arg-type]  # it says what it takes
+        raise InputError("The release must be one of cells, from tables.protect.")
+    return attack_cells(cells, release, attacker)  # type: ignore[arg-type]  # checked there
 
 
 def _published(table: Table, release: object) -> tuple[Table, Ids | None, Mapping[str, int]]:
-    """Return the published table, the original row of each of its rows, and its levels."""
     if isinstance(release, Release):
         if release.rows is not None and int(release.rows.max(initial=0)) >= len(table):
-            raise InputError("The release and the original do not correspond: it has more rows.")
+            raise InputError(
+                "The release and the original do not match: the release has rows beyond those of"
+                " the original."
+            )
         return release.table, release.rows, release.levels
     if not isinstance(release, Table):
-        raise InputError("A release is what tables.protect returns, or a table.")
+        raise InputError("The release must be a Release from tables.protect, or a table.")
     if len(release) != len(table):
         raise InputError(
-            f"Row i of a released table must be row i of the original, and there are"
-            f" {len(release):,} and {len(table):,} rows; hand in the Release, which knows them."
+            f"Row i of a released table must be row i of the original. Got {len(release):,} and"
+            f" {len(table):,} rows instead. Try the Release, which knows its rows."
         )
     return release, np.arange(len(table)), {}
 
@@ -290,7 +293,7 @@ def _scene(
     by: Attack,
 ) -> Scene:
     if not len(released):
-        raise InputError("The release has no rows; nothing is there to attack.")
+        raise InputError("The release has no rows to attack.")
     qi = tuple(name for name in table.qi if name in released)
     if "qi" in by.needs:
         table.require_qi()
@@ -298,13 +301,13 @@ def _scene(
             raise InputError("The release has none of the quasi-identifiers of the original.")
     if "confidential" in by.needs and not any(name in released for name in table.confidential):
         raise InputError(
-            f"The attacker {by.name} guesses confidential columns, and none is declared and"
-            " released; name them by confidential=[...] or --confidential."
+            f"The attack {by.name} guesses confidential columns, and none is both declared and"
+            " released. Name them with confidential=[...] or --confidential."
         )
     if "control" in by.needs and not isinstance(control, Table):
         raise InputError(
-            f"The attacker {by.name} needs control rows, which were never used for the release;"
-            " hand them in by control=."
+            f"The attack {by.name} needs control rows, which were never used for the release."
+            " Pass them as control=."
         )
     table.require_finite(qi)
     released.require_finite(qi)

@@ -1,4 +1,4 @@
-"""Tables in files that need not fit into memory, on one machine or on a cluster."""
+"""Tables in files that do not fit into memory, on one machine or on a cluster."""
 
 import json
 from collections import Counter
@@ -44,10 +44,10 @@ from veil.tables.schema import BLOCK, Source, own_types, read_blocks
 from veil.tables.table import Table, declared, no_qi, unknown_column
 
 Key = tuple[str | None, ...]  # values of some columns
-_NOBODY = np.empty(0, dtype=np.int64)  # rows
+_NOBODY = np.empty(0, dtype=np.int64)  # no rows
 Texts = dict[str, list[str | None]]  # by column
-CHANGED = "The file changed while it was read; begin again."
-MOST = 20_000_000  # different combinations of values that are held
+CHANGED = "The file changed while it was read. Try again."
+MOST = 20_000_000  # distinct combinations of values in memory
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,16 @@ class Partition:
     Attributes
     ----------
     path
-        Where it is; on a cluster it must be there for every worker.
+        Its path, which must exist for every worker of a cluster.
     sep, missing
-        What separates its columns, where it does not tell; texts that mean that there is no value.
+        Column separator, if it cannot be detected; strings that mean a missing value.
     rows
-        How many are in memory at a time.
+        Number of rows to read at a time.
     stamp
-        Its size and time when it was opened: it is read twice, and must not change between.
+        Its size and modification time: it is read twice, and must not change in between.
     numeric
-        Columns of numbers, whose values are then in their canonical form, as are texts; None while
-        that is not known: values are as they were read.
+        Columns of numbers; all values are then in their canonical form. None if unknown: values
+        are as in the file.
     """
 
     path: Path
@@ -78,11 +78,11 @@ class Partition:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that it has."""
+        """Its columns."""
         return read_blocks(self.path, self.sep, 1)[0]
 
     def blocks(self, progress: Progress = lambda _: None) -> Iterator[Texts]:
-        """Read the rows, so many at a time; None is what is missing."""
+        """Yield blocks of rows; missing values are None."""
         names, blocks = read_blocks(self.path, self.sep, self.rows, progress)
         blank = set(self.missing)
         for block in blocks:
@@ -102,35 +102,35 @@ class Partition:
 
 
 def stamp(path: Path) -> tuple[int, int]:
-    """Return the size of a file, and when it was written."""
+    """Return the size and modification time of a file."""
     require_file(path, "a table")
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a file has: combinations of values, columns with values, and those that have texts."""
+class Contents:
+    """Combinations of values in a file, columns with any value, and columns with text."""
 
     counts: list["Counter[Key]"]
-    filled: set[str] = field(default_factory=set)
+    nonempty: set[str] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
 
-    def add(self, other: "Seen") -> None:
-        """Add what another file has."""
-        self.filled.update(other.filled)
+    def add(self, other: "Contents") -> None:
+        """Add the contents of another file."""
+        self.nonempty.update(other.nonempty)
         self.texts.update(other.texts)
         for total, part in zip(self.counts, other.counts, strict=True):
             total.update(part)
             check_few(total)
 
     def look(self, name: str, texts: Sequence[str | None], *, padded: bool) -> None:
-        """Find out whether a column has texts."""
+        """Record whether a column has text."""
         if name in self.texts:
             return
         forms = {read_text(text) for text in set(texts) if text is not None} - {None}
         if forms:
-            self.filled.add(name)
+            self.nonempty.add(name)
         if any(read_number(form, padded=padded) is None for form in forms if form is not None):
             self.texts.add(name)
 
@@ -140,27 +140,27 @@ def count_combinations(
     groups: Sequence[Sequence[str]],
     padded: frozenset[str] = frozenset(),
     progress: Progress = lambda _: None,
-) -> Seen:
-    """Count the combinations of values that each group of columns has in a file.
+) -> Contents:
+    """Count the combinations of values of each group of columns in a file.
 
     In columns that are `padded` a number may have leading zeros.
     """
-    found = Seen([Counter() for _ in groups])
+    contents = Contents([Counter() for _ in groups])
     for block in partition.blocks(progress):
         for name, texts in block.items():
-            found.look(name, texts, padded=name in padded)
-        for counts, names in zip(found.counts, groups, strict=True):
+            contents.look(name, texts, padded=name in padded)
+        for counts, names in zip(contents.counts, groups, strict=True):
             counts.update(zip(*(block[name] for name in names), strict=True))
             check_few(counts)
-    return found
+    return contents
 
 
 def check_few(counts: "Counter[Key]") -> None:
-    """Raise where values can be combined in more ways than are held."""
+    """Raise if there are more combinations of values than fit into memory."""
     if len(counts) > MOST:
         raise InputError(
-            f"These columns have more than {MOST:,} different combinations of values, too many to"
-            " be counted; take fewer columns, or generalise them first."
+            f"These columns have more than {MOST:,} distinct combinations of values, which is too"
+            " many to count. Use fewer columns, or generalise them first."
         )
 
 
@@ -176,16 +176,16 @@ class Blocks:
     files
         Files with the same columns; each is a partition of the rows.
     source
-        What is said of the columns.
+        Roles and other facts about the columns.
     rows
-        How many are in memory at a time.
+        Number of rows to read at a time.
     executor
-        Who works on the files, as the executor of a Dask client: its workers must have Veil, and
-        the files at the same paths. None: this process, one file after the other.
+        Executor for the files, such as that of a Dask client, whose workers need Veil and the
+        files at the same paths. By default this process, file by file.
     verbatim
-        Whether it is a released file, in which what is spelled in two ways is two values.
+        Whether it is a released file, in which two spellings are two values.
     report
-        Who is told what is going on, how many bytes were read and of how many.
+        Progress callback: what is done, bytes read, and total bytes.
     """
 
     files: tuple[Path, ...]
@@ -207,27 +207,27 @@ class Blocks:
         report: Report = no_progress,
     ) -> "Blocks":
         """Open a file, or a folder whose files are the partitions of a table."""
-        given = Path(path).resolve()
-        files: tuple[Path, ...] = (given,)
-        if given.is_dir():
-            inside = (one for one in given.iterdir() if one.suffix.lower() in _SUFFIXES)
+        location = Path(path).resolve()
+        files: tuple[Path, ...] = (location,)
+        if location.is_dir():
+            inside = (file for file in location.iterdir() if file.suffix.lower() in _SUFFIXES)
             files = tuple(sorted(inside))
         if not files:
-            raise InputError(f"The folder {given.name} has no file of a table.")
+            raise InputError(f"The folder {location.name} contains no table files.")
         if rows < 1:
             raise InputError("A block must have at least one row.")
         inline = InlineExecutor() if executor is None else executor
-        made = cls(files, source, rows, inline, verbatim, report)
-        if any(one.names != made.names for one in made.partitions[1:]):
-            raise InputError("The files of a table must have the same columns, in one order.")
-        return made
+        blocks = cls(files, source, rows, inline, verbatim, report)
+        if any(partition.names != blocks.names for partition in blocks.partitions[1:]):
+            raise InputError("The files of a table must have the same columns, in the same order.")
+        return blocks
 
     @cached_property
     def partitions(self) -> tuple[Partition, ...]:
-        """The files."""
+        """The files as partitions."""
         missing = ("", *self.source.missing)
         sep, rows = self.source.sep, self.rows
-        return tuple(Partition(one, sep, missing, rows, stamp(one)) for one in self.files)
+        return tuple(Partition(file, sep, missing, rows, stamp(file)) for file in self.files)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -235,87 +235,93 @@ class Blocks:
         return self.partitions[0].names
 
     def counts(self, groups: Sequence[Sequence[str]]) -> list["Counter[Key]"]:
-        """Count the combinations of values of each group of columns, over all files."""
+        """Return the counts of combinations of values per group of columns, over all files."""
         for name in (name for names in groups for name in names):
             if name not in self.names:
                 raise unknown_column(name, self.names)
-        seen = self._seen(groups)
-        if groups and not seen.counts[0]:
+        contents = self._contents(groups)
+        if groups and not contents.counts[0]:
             raise InputError("The files have no rows.")
         if self.verbatim:
-            return seen.counts
+            return contents.counts
         return [
             _formed_keys(counts, [name in self.numeric for name in names])
-            for counts, names in zip(seen.counts, groups, strict=True)
+            for counts, names in zip(contents.counts, groups, strict=True)
         ]
 
     @cached_property
     def types(self) -> dict[str, Kind]:
-        """Columns that are said to have texts, or numbers: by the files, or by their owner."""
-        made: dict[str, Kind] = {}
+        """Types by column, as declared by the files or their owner."""
+        types: dict[str, Kind] = {}
         for file in self.files:
-            made |= own_types(file)
-        return made | self.source.types
+            types |= own_types(file)
+        return types | self.source.types
 
     @cached_property
     def numeric(self) -> frozenset[str]:
         """Columns of numbers."""
-        return self._numeric(self._seen(()))
+        return self._numeric(self._contents(()))
 
-    def _seen(self, groups: Sequence[Sequence[str]]) -> Seen:
+    def _contents(self, groups: Sequence[Sequence[str]]) -> Contents:
         padded = frozenset(name for name, kind in self.types.items() if kind == "number")
-        seen = Seen([Counter() for _ in groups])
+        contents = Contents([Counter() for _ in groups])
         tasks = [
             self.executor.submit(
-                count_combinations, one, groups, padded, **self.watched(one, "Counting")
+                count_combinations,
+                partition,
+                groups,
+                padded,
+                **self.watched(partition, "Counting"),
             )
-            for one in self.partitions
+            for partition in self.partitions
         ]
         for task in tasks:
-            seen.add(task.result())
-        vars(self).setdefault("numeric", self._numeric(seen))  # so that no file is read for it
-        return seen
+            contents.add(task.result())
+        vars(self).setdefault("numeric", self._numeric(contents))  # saves reading the files again
+        return contents
 
     def watched(self, partition: Partition, what: str) -> dict[str, Progress]:
-        """Return how a file that is read in this process says how far it is; else nothing."""
+        """Return the progress argument for a file, if it is read in this process."""
         if not isinstance(self.executor, InlineExecutor):
             return {}
         name, size = partition.path.name, partition.stamp[0]
         return {"progress": lambda done: self.report(f"{what} {name}", done, size)}
 
-    def _numeric(self, seen: Seen) -> frozenset[str]:
+    def _numeric(self, contents: Contents) -> frozenset[str]:
         numbers = {name for name, kind in self.types.items() if kind == "number"}
-        if numbers & seen.texts and not self.verbatim:
-            raise InputError("A column that is said to have numbers must have no other texts.")
+        if numbers & contents.texts and not self.verbatim:
+            raise InputError("A column of type number must contain only numbers.")
         texts = {name for name, kind in self.types.items() if kind == "text"}
-        return frozenset(seen.filled - seen.texts - texts)
+        return frozenset(contents.nonempty - contents.texts - texts)
 
     @property
     def formed(self) -> tuple[Partition, ...]:
-        """The files, with values in their canonical forms."""
-        return tuple(replace(one, numeric=self.numeric) for one in self.partitions)
+        """The files, with values in their canonical form."""
+        return tuple(replace(partition, numeric=self.numeric) for partition in self.partitions)
 
     def distinct(self, names: Sequence[str]) -> tuple[Table, Ids]:
-        """Return the different rows of some columns, and how many records each is of (m,)."""
-        (found,) = self.counts([names])
-        columns = zip(*found, strict=True)
-        held = {
+        """Return the distinct rows of these columns, and the number of records of each (m,)."""
+        (combinations,) = self.counts([names])
+        columns = zip(*combinations, strict=True)
+        table_columns = {
             name: self._column(name, texts) for name, texts in zip(names, columns, strict=True)
         }
-        counts = np.fromiter(found.values(), dtype=np.int64, count=len(found))
-        return self._described(held), counts
+        counts = np.fromiter(combinations.values(), dtype=np.int64, count=len(combinations))
+        return self._described(table_columns), counts
 
     def values(self, names: Sequence[str]) -> Table:
-        """Return a table with all values of some columns, which are in no relation there.
+        """Return a table with all values of these columns, without relations between columns.
 
-        Columns that are not named have no value in it.
+        All other columns are missing.
         """
-        found = self.counts([[name] for name in names])
-        longest = max(map(len, found), default=1)
-        held = {name: self._column(name, (None,) * longest) for name in self.names}
-        for name, counts in zip(names, found, strict=True):
-            held[name] = self._column(name, list(islice(cycle(key[0] for key in counts), longest)))
-        return self._described(held, names)
+        value_counts = self.counts([[name] for name in names])
+        longest = max(map(len, value_counts), default=1)
+        table_columns = {name: self._column(name, (None,) * longest) for name in self.names}
+        for name, counts in zip(names, value_counts, strict=True):
+            table_columns[name] = self._column(
+                name, list(islice(cycle(key[0] for key in counts), longest))
+            )
+        return self._described(table_columns, names)
 
     def _column(self, name: str, texts: Sequence[str | None]) -> Column:
         kind: Kind = "number" if name in self.numeric else "text"
@@ -324,115 +330,118 @@ class Blocks:
         return Column.of_texts(texts, (), kind)
 
     def empty(self, name: str) -> Column:
-        """Return a column of no rows, of numbers or of texts."""
+        """Return an empty column, of numbers or text."""
         return Column(np.empty(0, dtype=np.float64 if name in self.numeric else object))
 
-    def _described(self, held: Mapping[str, Column], known: Sequence[str] | None = None) -> Table:
-        roles, given = self.source.declared(self.names)
-        wanted = held if known is None else known
-        made = {
-            name: Hierarchy.of(one, held[name], name)
-            for name, one in given.items()
-            if name in wanted
+    def _described(
+        self, columns: Mapping[str, Column], named: Sequence[str] | None = None
+    ) -> Table:
+        roles, sources = self.source.declared(self.names)
+        described = columns if named is None else named
+        hierarchies = {
+            name: Hierarchy.of(hierarchy, columns[name], name)
+            for name, hierarchy in sources.items()
+            if name in described
         }
-        return Table(held, {name: role for name, role in roles.items() if name in held}, made)
+        return Table(
+            columns, {name: role for name, role in roles.items() if name in columns}, hierarchies
+        )
 
     def of_role(self, *roles: str) -> tuple[str, ...]:
-        """Return the columns of some roles."""
-        told, _ = self.source.declared(self.names)
-        return tuple(name for name in self.names if told.get(name, "other") in roles)
+        """Return the columns with these roles."""
+        declared_roles, _ = self.source.declared(self.names)
+        return tuple(name for name in self.names if declared_roles.get(name, "other") in roles)
 
     def anonymity(self, l: int = 3) -> Anonymity:  # noqa: E741 - the letter of the literature
-        """Measure k, l, c and t, as `veil.tables.anonymity` does."""
+        """Return k, l, c and t, as `veil.tables.anonymity` does."""
         return self.measured(l)[1]
 
     def measured(self, l: int) -> tuple[int, Anonymity]:  # noqa: E741
-        """Return how many rows there are, and how anonymous they are."""
+        """Return the number of rows, and their anonymity."""
         if not self.of_role("qi"):
             raise no_qi()
         table, counts = self.distinct(self.of_role("qi", "confidential"))
-        found = anonymity_of(table, table.confidential, l, table, counts)
-        return int(counts.sum()), found
+        figures = anonymity_of(table, table.confidential, l, table, counts)
+        return int(counts.sum()), figures
 
     def tabulate(self, by: Sequence[str], *, nested: Sequence[str] = ()) -> Cells:
-        """Count the records of each combination of values, as `veil.tables.tabulate` does."""
+        """Return the counts of each combination of values, as `veil.tables.tabulate` does."""
         if self.of_role("weight"):
             raise InputError(
-                "A file that is read in blocks is counted row by row, without sampling weights;"
-                " leave the weight out, or count it without blocks."
+                "Files that are read in blocks are counted row by row, without sampling weights."
+                " Leave the weight out, or count without blocks."
             )
         table, counts = self.distinct(tuple(dict.fromkeys(by)))
         return cells_of(table, by, None, None, nested, counts)
 
 
 def _formed_keys(counts: "Counter[Key]", numeric: Sequence[bool]) -> "Counter[Key]":
-    """Count combinations whose values have the same canonical forms together."""
     forms: list[dict[str | None, str | None]] = [{} for _ in numeric]
-    made: Counter[Key] = Counter()
+    merged: Counter[Key] = Counter()
     for key, count in counts.items():
         form = []
-        for text, known, number in zip(key, forms, numeric, strict=True):
-            if text not in known:
-                known[text] = canonical(text, numeric=number)
-            form.append(known[text])
-        made[tuple(form)] += count
-    return made
+        for text, by_text, number in zip(key, forms, numeric, strict=True):
+            if text not in by_text:
+                by_text[text] = canonical(text, numeric=number)
+            form.append(by_text[text])
+        merged[tuple(form)] += count
+    return merged
 
 
 class Work(Protocol):
-    """What is done to a block."""
+    """The masking of a block."""
 
     def released(self, block: Texts, rng: Generator) -> Iterator[Sequence[str]]:
-        """Yield the rows that leave."""
+        """Yield the rows to release."""
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """Looks values up that were found for all rows before; a row of which there is none goes.
+    """Looks up labels that were computed for all rows before.
 
     Attributes
     ----------
     columns
-        What is released.
+        Columns to release.
     labels
-        For some columns together, what their values become; None if such rows are removed.
+        By group of columns, the labels of their values; None if such rows are removed.
     """
 
     columns: tuple[str, ...]
     labels: Mapping[tuple[str, ...], Mapping[Key, Key | None]]
 
     def released(self, block: Texts, rng: Generator) -> Iterator[Sequence[str]]:
-        """Yield the rows with their labels."""
+        """Yield the remaining rows with their labels."""
         del rng
-        held: dict[str, Sequence[str | None]] = {name: block[name] for name in self.columns}
-        n = len(next(iter(held.values())))
-        kept = np.ones(n, dtype=np.bool_)
+        texts: dict[str, Sequence[str | None]] = {name: block[name] for name in self.columns}
+        n = len(next(iter(texts.values())))
+        remaining = np.ones(n, dtype=np.bool_)
         for names, labels in self.labels.items():
             try:
-                found = [labels[key] for key in zip(*(block[one] for one in names), strict=True)]
+                keys = [labels[key] for key in zip(*(block[name] for name in names), strict=True)]
             except KeyError:
                 raise InputError(CHANGED) from None
-            kept &= np.array([one is not None for one in found], dtype=np.bool_)
+            remaining &= np.array([key is not None for key in keys], dtype=np.bool_)
             blank = (None,) * len(names)
-            by_column = zip(*(one or blank for one in found), strict=True)
-            held |= dict(zip(names, by_column, strict=True))
-        for at in np.flatnonzero(kept).tolist():
-            yield [held[name][at] or "" for name in self.columns]
+            by_column = zip(*(key or blank for key in keys), strict=True)
+            texts |= dict(zip(names, by_column, strict=True))
+        for at in np.flatnonzero(remaining).tolist():
+            yield [texts[name][at] or "" for name in self.columns]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Masks each block by a method that takes each row by itself."""
+    """Masks blocks with a mechanism that masks each row separately."""
 
     method: Mechanism
-    chosen: tuple[str, ...]
-    like: Table  # the columns that are released: what they are, and no row of the table
+    masked: tuple[str, ...]
+    like: Table  # the columns to release, without rows
 
     def released(self, block: Texts, rng: Generator) -> Iterator[Sequence[str]]:
-        """Yield the rows as the method makes them."""
-        held = {name: self._column(name, block[name]) for name in self.like.columns}
-        table = Table(held, self.like.roles, self.like.hierarchies)
-        yield from text_rows(self.method.mask(table, self.chosen, rng).table)
+        """Yield the masked rows."""
+        columns = {name: self._column(name, block[name]) for name in self.like.columns}
+        table = Table(columns, self.like.roles, self.like.hierarchies)
+        yield from text_rows(self.method.mask(table, self.masked, rng).table)
 
     def _column(self, name: str, texts: Sequence[str | None]) -> Column:
         kind: Kind = "number" if self.like.column(name).numeric else "text"
@@ -451,9 +460,10 @@ def write_partition(
     excel_safe: bool = False,
     progress: Progress = lambda _: None,
 ) -> int:
-    """Write what is released of a file, whole or not at all; return how many rows.
+    """Write the release of a file atomically, and return its number of rows.
 
-    `draws` are a seed, or None, and the number of the file: each has a stream of its own.
+    `draws` are a seed, or None, and the number of the file, so that each has its own random
+    stream.
     """
     rng, count = stream(*draws), 0
     with (
@@ -479,14 +489,14 @@ def _safe(text: str) -> str:
 
 @dataclass(frozen=True)
 class Written:
-    """What was written; the fields are those of `veil.tables.mechanism.Release`."""
+    """A release that was written; the fields are those of `veil.tables.mechanism.Release`."""
 
     method: str
     guarantee: Guarantee
     seeded: bool
     levels: Mapping[str, int]
     suppressed: int
-    rows: int  # how many; which they were stands nowhere
+    rows: int  # number of rows
     roles: Mapping[str, str] = field(default_factory=dict)
     given_up: tuple[str, ...] = ()
 
@@ -497,7 +507,7 @@ class _Plan:
     guarantee: Guarantee
     levels: Mapping[str, int]
     suppressed: int
-    table: Table  # columns that are released, roles, and hierarchies as far as they are known
+    table: Table  # released columns, roles, and known hierarchies
 
 
 def protect_blocks(
@@ -509,14 +519,14 @@ def protect_blocks(
     *,
     excel_safe: bool = False,
 ) -> Written:
-    """Mask a table in files, and write it with its card; the same release as in memory.
+    """Mask a table in files, and write it with its card: the same release as in memory.
 
-    Lattice methods (`ola`, `incognito`, `exhaustive`) need only how often each combination of
-    quasi-identifiers and confidential values occurs; `generalise`, `recode`, `top` and `bottom` by
-    a value need the different values of a column; `rounding`, `pram` and `random_response` take
-    each row by itself, the last two with declared categories. All others need all rows at once,
-    and are refused. A folder of files becomes a folder of files of the same names. What is claimed
-    is counted in the files before they get their names.
+    Lattice mechanisms (`ola`, `incognito`, `exhaustive`) need only the counts of each combination
+    of quasi-identifiers and confidential values. `generalise`, `recode`, `top` and `bottom` with a
+    value need the distinct values of a column. `rounding`, `pram` and `random_response` mask each
+    row separately, the last two with declared categories. All others need all rows at once, and
+    are rejected. A folder of files becomes a folder of files with the same names. Claims are
+    checked before the files get their final names.
     """
     step, out = named(method), Path(out).resolve()
     several = len(blocks.files) > 1
@@ -526,36 +536,37 @@ def protect_blocks(
     seeded = seed is not None and step.random
     with _unfinished(out, several=several) as folder:
         targets = [
-            folder / (f"{one.path.stem}.csv" if several else out.name) for one in blocks.formed
+            folder / (f"{partition.path.stem}.csv" if several else out.name)
+            for partition in blocks.formed
         ]
         if len(set(targets)) < len(targets):
-            raise InputError("Two files of the folder have one name; rename one.")
+            raise InputError("Two files of the folder have the same name. Rename one.")
         tasks = [
             blocks.executor.submit(
                 write_partition,
-                one,
+                partition,
                 target,
                 plan.work,
                 released,
                 (seed, number),
                 excel_safe,
-                **blocks.watched(one, "Protecting"),
+                **blocks.watched(partition, "Protecting"),
             )
-            for number, (one, target) in enumerate(zip(blocks.formed, targets, strict=True))
+            for number, (partition, target) in enumerate(zip(blocks.formed, targets, strict=True))
         ]
         rows = sum(task.result() for task in tasks)
-        made = Written(
+        written = Written(
             str(step), plan.guarantee, seeded, plan.levels, plan.suppressed, rows,
             plan.table.roles, top_columns(plan.table, plan.levels),
         )  # fmt: skip
-        _check_claim(blocks, made, plan.table, targets, excel_safe=excel_safe)
-        _write_card(made, plan.table, out)
-    return made
+        _check_claim(blocks, written, plan.table, targets, excel_safe=excel_safe)
+        _write_card(written, plan.table, out)
+    return written
 
 
 @contextmanager
 def _unfinished(out: Path, *, several: bool) -> Iterator[Path]:
-    """Give a folder to write to; on success it, or the one file in it, gets the name `out`."""
+    """Yield a folder to write to; on success it, or its single file, is renamed to `out`."""
     if several:
         with whole_folder(out, private=True) as folder:
             yield folder
@@ -570,10 +581,9 @@ def _unfinished(out: Path, *, several: bool) -> Iterator[Path]:
 
 
 def _check_claim(
-    blocks: Blocks, made: Written, table: Table, files: Sequence[Path], *, excel_safe: bool
+    blocks: Blocks, written: Written, table: Table, files: Sequence[Path], *, excel_safe: bool
 ) -> None:
-    """Raise if what was written does not keep its claim, counted anew over all files."""
-    claim = claim_of(made.method, made.guarantee, made.roles)
+    claim = claim_of(written.method, written.guarantee, written.roles)
     if claim is None:
         return
     tasks = [
@@ -588,7 +598,7 @@ def _check_claim(
 
 def _check_out(out: Path, *, several: bool) -> None:
     if several and out.exists():
-        raise InputError(f"{out.name} is there already; name a folder that is not.")
+        raise InputError(f"{out.name} exists already. Name another folder.")
     require_folder(out)
     if not several and out.suffix.lower() != ".csv":
         raise InputError(f"{out.name} must end in .csv: blocks are written as CSV.")
@@ -599,24 +609,26 @@ def _planned(blocks: Blocks, step: Mechanism, columns: Sequence[str] | None) -> 
         return _by_counts(blocks, step, columns)
     if not step.alone:
         raise InputError(
-            f"{step.name} needs all rows of a table at once, and cannot work block by block; open"
-            " it whole, or use a lattice method, generalise, recode, rounding, top or bottom by a"
-            " value, pram or random_response."
+            f"{step.name} needs all rows at once, and cannot work block by block. Read the table"
+            " without blocks, or use a lattice mechanism, generalise, recode, rounding, top or"
+            " bottom with a value, pram or random_response."
         )
-    wanted = dict.fromkeys((*blocks.of_role("qi", "confidential"), *(columns or ())))
-    table = blocks.values(tuple(wanted)).without(blocks.of_role("identifier"))
-    chosen = step.chosen(table, columns)
-    _check_declared(step, table, chosen)
-    masked = step.mask(table, chosen, generator())
+    names = dict.fromkeys((*blocks.of_role("qi", "confidential"), *(columns or ())))
+    table = blocks.values(tuple(names)).without(blocks.of_role("identifier"))
+    masked_columns = step.chosen(table, columns)
+    _check_declared(step, table, masked_columns)
+    masked = step.mask(table, masked_columns, generator())
     proved = masked.guarantee or step.guarantee
     if step.alone == "row":
         like = replace(
             table,
             held={name: Column(table.column(name).values[:0]) for name in table.columns},
         )
-        work: Work = Drawing(step, chosen, like)
+        work: Work = Drawing(step, masked_columns, like)
     else:
-        changed = [name for name in chosen if masked.table.column(name) is not table.column(name)]
+        changed = [
+            name for name in masked_columns if masked.table.column(name) is not table.column(name)
+        ]
         if masked.levels:
             changed = list(masked.levels)
         work = Lookup(
@@ -627,25 +639,27 @@ def _planned(blocks: Blocks, step: Mechanism, columns: Sequence[str] | None) -> 
 
 
 def _by_counts(blocks: Blocks, step: LatticeMethod, columns: Sequence[str] | None) -> _Plan:
-    """Search the lattice by counts, and find what each combination of values becomes."""
-    known = dict.fromkeys((*blocks.of_role("qi"), *(columns or ())))
+    """Plan a lattice mechanism: search by counts, and look up each combination's labels."""
+    quasi = dict.fromkeys((*blocks.of_role("qi"), *(columns or ())))
     secret = blocks.of_role("confidential") if step.l is not None or step.t is not None else ()
     dropped = blocks.of_role("identifier")
-    names = tuple(name for name in (*known, *secret) if name not in dropped)
+    names = tuple(name for name in (*quasi, *secret) if name not in dropped)
     table, counts = blocks.distinct(names)
-    chosen = step.chosen(table, columns)
-    masked = step.masked(table, chosen, counts)
+    masked_columns = step.chosen(table, columns)
+    masked = step.masked(table, masked_columns, counts)
     assert masked.rows is not None  # noqa: S101 - a lattice method removes rows and makes none
-    labels: dict[Key, Key | None] = dict.fromkeys(_keys(table, chosen))
-    before = _keys(table.take(masked.rows), chosen)
-    labels |= dict(zip(before, _keys(masked.table, chosen), strict=True))
+    labels: dict[Key, Key | None] = dict.fromkeys(_keys(table, masked_columns))
+    before = _keys(table.take(masked.rows), masked_columns)
+    labels |= dict(zip(before, _keys(masked.table, masked_columns), strict=True))
     proved = masked.guarantee or step.guarantee
-    kept = tuple(name for name in blocks.names if name not in dropped)
+    released = tuple(name for name in blocks.names if name not in dropped)
     roles = {name: role for name, role in blocks.source.declared(blocks.names)[0].items()
-             if name in kept}  # fmt: skip
-    nobody = {name: blocks.empty(name) for name in kept}
+             if name in released}  # fmt: skip
+    nobody = {name: blocks.empty(name) for name in released}
     like = Table(nobody, roles, table.hierarchies)
-    return _Plan(Lookup(kept, {chosen: labels}), proved, masked.levels, masked.suppressed, like)
+    return _Plan(
+        Lookup(released, {masked_columns: labels}), proved, masked.levels, masked.suppressed, like
+    )
 
 
 def _labels(table: Table, masked: Table, names: tuple[str, ...]) -> dict[Key, Key | None]:
@@ -656,23 +670,22 @@ def _keys(table: Table, names: Sequence[str]) -> list[Key]:
     return list(zip(*(table.column(name).texts.tolist() for name in names), strict=True))
 
 
-def _check_declared(step: Mechanism, table: Table, chosen: Sequence[str]) -> None:
-    """Refuse to draw among categories of which a block need not have all."""
+def _check_declared(step: Mechanism, table: Table, columns: Sequence[str]) -> None:
     if isinstance(step, PRAM | RandomResponse):
-        for name in chosen:
+        for name in columns:
             if not declared(table, name, step.domain)[1]:
                 raise InputError(
-                    f"The categories of '{name}' must be declared to be drawn block by block, by a"
+                    f"The categories of '{name}' must be declared to work block by block, by a"
                     " hierarchy that lists them, or domain=."
                 )
 
 
-def _write_card(made: Written, table: Table, out: Path) -> None:
+def _write_card(written: Written, table: Table, out: Path) -> None:
     like = replace(table, held={name: column.take(_NOBODY) for name, column in table.held.items()})
     release = Release(
-        like, made.method, made.guarantee, made.seeded, made.levels, made.suppressed,
-        np.empty(0, dtype=np.int64),
+        like, written.method, written.guarantee, written.seeded, written.levels,
+        written.suppressed, np.empty(0, dtype=np.int64),
     )  # fmt: skip
     with whole_file(card_of(out), private=True) as part:
-        told = card_content(release) | {"rows": made.rows}
-        part.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        content = card_content(release) | {"rows": written.rows}
+        part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,14 +1,14 @@
-"""One column: numbers or texts, with what is missing, and its categories.
+"""A column of numbers or strings, its missing values and its categories.
 
-Every value has one canonical form, which classes, attackers and files share. Two cells are in one
-class exactly if a file has the same characters for them:
+Every value has one canonical form, shared by classes, attacks and files. Two cells are in the same
+class if and only if a file has the same characters for them:
 
-- A missing value is None or nan; a text of blanks alone is missing, as a file has it.
-- A text is in Unicode's form NFC, and otherwise as it was read.
-- A number is a double, written as short as it can be: 39.0, +39 and ' 39' are 39, -0.0 is 0.
+- A missing value is None or nan. A string of blanks is missing, as in a file.
+- A string is in Unicode form NFC, and otherwise unchanged.
+- A number is a double in its shortest spelling: 39.0, +39 and ' 39' are 39, and -0.0 is 0.
 
-Texts are numbers if all of a column are, none has a leading zero (02139 is a code), and a double
-gives each back with all digits that it has (an account number of 19 digits is a code, too).
+A column of strings becomes numbers if all of them are numbers, none has a leading zero (02139 is a
+code), and doubles keep all their digits (an account number of 19 digits is a code, too).
 """
 
 import math
@@ -30,20 +30,20 @@ from veil.core.types import Floats, Ids
 Texts = NDArray[np.object_]  # of str, None where a value is missing
 Values = NDArray[Any]  # Floats, nan where missing, or Texts
 MISSING = -1  # code of a missing value
-_DENSE = 4  # times the rows, up to which a range of whole numbers is counted rather than sorted
+_DENSE = 4  # integers in a range up to this multiple of the rows are counted, not sorted
 
 Kind = Literal["text", "number"]
 _NUMBER = re.compile(r"([-+]?)(\d*)(?:\.(\d*))?(?:[eE][-+]?\d{1,4})?", re.ASCII)
-_SURE = 15  # decimal digits that a double always gives back
-_ALL = 2**53  # up to which doubles have all whole numbers
+_SURE = 15  # decimal digits that a double always keeps
+_ALL = 2**53  # doubles represent all integers up to this
 _TOO_LARGE = 2**1023
-_WHOLE = 1e21  # from which a whole number is written with an exponent
+_WHOLE = 1e21  # integers from this on are written with an exponent
 
 
 def read_number(text: str, *, padded: bool = False) -> float | None:
-    """Return the number that a text is, or None if it is none that a double gives back.
+    """Return the number in a string; None if it is not one, or has digits that a double loses.
 
-    A number with a leading zero is a code, unless zeros may be `padded`.
+    A number with a leading zero is a code, unless `padded`.
 
     >>> [read_number(text) for text in ("39.0", " +5", "-0.0", "02139", "1234567890123456789")]
     [39.0, 5.0, 0.0, None, None]
@@ -62,7 +62,6 @@ def read_number(text: str, *, padded: bool = False) -> float | None:
 
 
 def _given_back(text: str, number: float) -> bool:
-    """Tell whether a double has all digits of a number, rounded to as many as there are."""
     if not math.isfinite(number):
         return False
     exact = Decimal(text)
@@ -73,14 +72,14 @@ def _given_back(text: str, number: float) -> bool:
 
 
 def read_text(text: str) -> str | None:
-    """Return a text in its canonical form, None if there is nothing but blanks."""
+    """Return a string in its canonical form, or None if it is blank."""
     if text.isascii():
         return None if not text or text.isspace() else text
     return None if text.isspace() else unicodedata.normalize("NFC", text)
 
 
 def canonical(text: str | None, *, numeric: bool) -> str | None:
-    """Return how a value is written in a column of numbers or of texts.
+    """Return the canonical form of a value in a column of numbers or of strings.
 
     >>> canonical("39.0", numeric=True), canonical("39.0", numeric=False)
     ('39', '39.0')
@@ -92,10 +91,10 @@ def canonical(text: str | None, *, numeric: bool) -> str | None:
 
 
 def alike(text: str) -> str:
-    """Return what a text is compared by when values are counted that differ, as l does.
+    """Return the key by which l-diversity compares a string.
 
-    Case, blanks and the spelling of numbers make no difference: whoever reads 'flu', 'FLU' and
-    'flu ' learns one thing.
+    Case, blanks and the spelling of numbers make no difference, because 'flu', 'FLU' and 'flu '
+    tell a reader the same.
 
     >>> alike("FLU "), alike("02139.0"), alike("2139")
     ('flu', '2139', '2139')
@@ -110,10 +109,10 @@ def alike(text: str) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Column:
-    """Values (n,): float64 with nan for what is missing, or texts with None.
+    """Values (n,): float64 with nan for missing values, or strings with None.
 
-    They are taken to be in canonical form, but for the sign of zero, which is dropped; `of`,
-    `of_texts` and `of_codes` bring values into it.
+    They must be in canonical form, except that the sign of zero is dropped. `of`, `of_texts` and
+    `of_codes` convert values into it.
     """
 
     values: Values
@@ -124,7 +123,7 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether every value that is there is a number."""
+        """Whether all present values are numbers."""
         return self.values.dtype == np.float64
 
     def __len__(self) -> int:
@@ -135,66 +134,65 @@ class Column:
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
-        """Where a value is missing (n,)."""
+        """Which values are missing (n,)."""
         return np.isnan(self.values) if self.numeric else self.codes == MISSING
 
     @cached_property
     def texts(self) -> Texts:
-        """All values as they are written (n,), None where missing."""
+        """All values as strings (n,), None where missing."""
         if not self.numeric:
             return self.values
         return _objects([*self.categories, None])[self.codes]
 
     @cached_property
     def _texts_coded(self) -> tuple[Ids, tuple[str, ...]]:
-        """Codes and categories of texts, found in one pass."""
-        seen = _Numbers()
-        found = map(seen.__getitem__, self.values.tolist())
-        first = np.fromiter(found, dtype=np.int64, count=len(self.values))
-        del seen[None]
-        order = tuple(sorted(seen))
+        numbers = _Numbers()
+        codes = map(numbers.__getitem__, self.values.tolist())
+        first = np.fromiter(codes, dtype=np.int64, count=len(self.values))
+        del numbers[None]
+        order = tuple(sorted(numbers))
         rank = np.full(len(order) + 1, MISSING, dtype=np.int64)
-        rank[[seen[label] for label in order]] = np.arange(len(order))
+        rank[[numbers[label] for label in order]] = np.arange(len(order))
         return rank[first], order
 
     @cached_property
     def codes(self) -> Ids:
-        """Which category each value is of (n,); `MISSING` where there is none."""
+        """Category of each value (n,); `MISSING` for missing values."""
         if not self.numeric:
             return self._texts_coded[0]
         codes = np.full(len(self.values), MISSING, dtype=np.int64)
-        there = ~self.missing
-        codes[there] = _ranks(self.values[there])
+        present = ~self.missing
+        codes[present] = _ranks(self.values[present])
         return codes
 
     @cached_property
     def categories(self) -> tuple[str, ...]:
-        """The different values as they are written, numbers by size, texts by letter."""
+        """The distinct values as strings: numbers by size, strings alphabetically."""
         if not self.numeric:
             return self._texts_coded[1]
         return tuple(map(format_number, self.numbers.tolist()))
 
     @property
     def different(self) -> int:
-        """How many categories there are, without writing them."""
+        """Number of categories, without formatting them."""
         return len(self.numbers if self.numeric else self.categories)
 
     @cached_property
     def numbers(self) -> Floats:
-        """The different numbers (m,), in the order of `categories`."""
+        """The distinct numbers (m,), in the order of `categories`."""
         if not self.numeric:
-            raise InputError("A column of texts has no numbers.")
+            raise InputError("A column of text has no numbers.")
         return np.unique(self.values[~self.missing])
 
     def take(self, rows: Ids) -> "Column":
-        """Return some rows."""
-        made = Column(self.values[rows])
-        if vars(self).keys() & {"codes", "_texts_coded"}:  # they were found before
-            made._keep(self.codes[rows], self.numbers if self.numeric else self.categories)
-        return made
+        """Return these rows."""
+        column = Column(self.values[rows])
+        if vars(self).keys() & {"codes", "_texts_coded"}:  # already computed
+            column._keep(self.codes[rows], self.numbers if self.numeric else self.categories)
+        return column
 
     def _keep(self, codes: Ids, order: "Floats | tuple[str, ...]") -> None:
-        """Remember the code of each value (n,) in an order of which not all need occur."""
+        """Cache the codes of the values (n,) in a list of categories, which need not all occur."""
         used = np.bincount(codes + 1, minlength=len(order) + 1)[1:] > 0
         vars(self)["codes"] = np.append(np.cumsum(used) - 1, MISSING)[codes]
         if isinstance(order, np.ndarray):
@@ -209,16 +207,16 @@ class Column:
         missing: Sequence[str] = ("",),
         kind: Kind | None = None,
     ) -> "Column":
-        """Read values of a file: numbers if all that are there are numbers, or as `kind` says."""
-        seen = _Numbers(missing)
-        codes = np.fromiter(map(seen.__getitem__, texts), dtype=np.int64)
-        return cls.of_codes(codes, seen.labels, kind)
+        """Return the values of a file: numbers if all present ones are, or of this `kind`."""
+        numbers = _Numbers(missing)
+        codes = np.fromiter(map(numbers.__getitem__, texts), dtype=np.int64)
+        return cls.of_codes(codes, numbers.labels, kind)
 
     @classmethod
     def of_codes(
         cls, codes: Ids, labels: Sequence[str | None], kind: Kind | None = None
     ) -> "Column":
-        """Take a label for each code (n,), none for `MISSING`; its categories are known at once.
+        """Return the column of these labels by code (n,), with its categories already computed.
 
         >>> Column.of_codes(np.array([1, 0, -1]), ["low", "high"]).categories
         ('high', 'low')
@@ -227,24 +225,24 @@ class Column:
         numbers = None if kind == "text" else _numbers(forms, padded=kind == "number")
         if numbers is None and kind == "number":
             if any(form is not None for form in forms):
-                raise InputError("A column that is said to have numbers must have no other texts.")
+                raise InputError("A column of type number must contain only numbers.")
             return cls(np.full(len(codes), math.nan))
         if numbers is not None:
-            there = ~np.isnan(numbers)
-            order, at = np.unique(numbers[there], return_inverse=True)
-            made = cls(np.append(numbers, math.nan)[codes])
-            made._keep(_places(there, at)[codes], order)
-            return made
+            present = ~np.isnan(numbers)
+            order, at = np.unique(numbers[present], return_inverse=True)
+            column = cls(np.append(numbers, math.nan)[codes])
+            column._keep(_places(present, at)[codes], order)
+            return column
         names = sorted({form for form in forms if form is not None})
-        place = {form: i for i, form in enumerate(names)}
-        held = cls(_objects([*forms, None])[codes])
-        ranks = [MISSING if form is None else place[form] for form in forms]
-        held._keep(np.array([*ranks, MISSING], dtype=np.int64)[codes], tuple(names))
-        return held
+        index = {form: i for i, form in enumerate(names)}
+        column = cls(_objects([*forms, None])[codes])
+        ranks = [MISSING if form is None else index[form] for form in forms]
+        column._keep(np.array([*ranks, MISSING], dtype=np.int64)[codes], tuple(names))
+        return column
 
     @classmethod
     def verbatim(cls, codes: Ids, labels: Sequence[str], kind: Kind | None = None) -> "Column":
-        """Take labels of a released file: what is spelled in two ways there is two values.
+        """Return labels of a released file by code; two spellings are two values.
 
         >>> Column.verbatim(np.array([0, 1]), ["180", "180.0"]).categories
         ('180', '180.0')
@@ -258,14 +256,14 @@ class Column:
 
     @classmethod
     def verbatim_of(cls, texts: Iterable[str | None], kind: Kind | None = None) -> "Column":
-        """Take the values of a released file, each as it is spelled."""
-        seen = _Numbers(("",))
-        codes = np.fromiter(map(seen.__getitem__, texts), dtype=np.int64)
-        return cls.verbatim(codes, seen.labels, kind)
+        """Return the values of a released file, each in its own spelling."""
+        numbers = _Numbers(("",))
+        codes = np.fromiter(map(numbers.__getitem__, texts), dtype=np.int64)
+        return cls.verbatim(codes, numbers.labels, kind)
 
     @classmethod
     def of(cls, values: Iterable[object], kind: Kind | None = None) -> "Column":
-        """Take values of Python or NumPy: numbers, texts, None."""
+        """Return a column of Python or NumPy values: numbers, strings, None."""
         if kind is None and isinstance(values, np.ndarray) and values.ndim == 1:
             if values.dtype.kind == "f":
                 return cls(values.astype(np.float64))
@@ -273,13 +271,17 @@ class Column:
                 return cls(values.astype(np.float64))
         flat = getattr(values, "ndim", 1) > 0
         if isinstance(values, str | bytes) or not isinstance(values, Iterable) or not flat:
-            raise InputError("A column is a list or an array of values.")
+            raise InputError("A column must be a list or a one-dimensional array.")
         listed = [value.item() if isinstance(value, np.generic) else value for value in values]
         if any(isinstance(value, list | tuple | dict | set | np.ndarray) for value in listed):
-            raise InputError("A value of a column is a number or a text, and nothing with parts.")
+            raise InputError("A value must be a number or a string. Got a container instead.")
         if any(isinstance(value, int) and abs(value) >= _TOO_LARGE for value in listed):
-            raise InputError("A number is too large; give such values as texts.")
-        if kind is None and all(map(_exact, listed)) and any(one is not None for one in listed):
+            raise InputError("A number is too large. Try strings.")
+        if (
+            kind is None
+            and all(map(_exact, listed))
+            and any(value is not None for value in listed)
+        ):
             numbers = [math.nan if value is None else float(value) for value in listed]  # type: ignore[arg-type]
             return cls(np.array(numbers, dtype=np.float64))
         texts = [None if _absent(value) else _text(value) for value in listed]
@@ -287,7 +289,7 @@ class Column:
 
 
 class _Numbers(dict[Any, int]):
-    """Numbers texts as they come; what is missing has the last number, -1."""
+    """Numbers strings in the order of their first occurrence; missing ones get -1."""
 
     def __init__(self, missing: Sequence[str] = ()) -> None:
         super().__init__(dict.fromkeys((None, *missing), MISSING))
@@ -299,37 +301,35 @@ class _Numbers(dict[Any, int]):
 
     @property
     def labels(self) -> list[str]:
-        """The different texts, in the order of their numbers."""
+        """The distinct strings, in the order of their numbers."""
         return list(islice(self, self._blank, None))
 
 
 def _numbers(forms: Sequence[str | None], *, padded: bool) -> Floats | None:
-    """Return the number of each label, nan for one that is missing; None if some is a text."""
-    made = np.full(len(forms), math.nan)
+    numbers = np.full(len(forms), math.nan)
     for at, form in enumerate(forms):
         if form is None:
             continue
         number = read_number(form, padded=padded)
         if number is None:
             return None
-        made[at] = number
-    return None if np.isnan(made).all() else made
+        numbers[at] = number
+    return None if np.isnan(numbers).all() else numbers
 
 
-def _places(there: NDArray[np.bool_], at: Ids) -> Ids:
-    """Return the rank of each label, `MISSING` where it is missing and at the end."""
-    made = np.full(len(there) + 1, MISSING, dtype=np.int64)
-    made[:-1][there] = at
-    return made
+def _places(present: NDArray[np.bool_], at: Ids) -> Ids:
+    """Return the rank of each label; `MISSING` for missing ones, and as the last entry."""
+    ranks = np.full(len(present) + 1, MISSING, dtype=np.int64)
+    ranks[:-1][present] = at
+    return ranks
 
 
 def _held_by_doubles(values: NDArray[Any]) -> bool:
-    """Tell whether doubles have all of some whole numbers."""
     return not len(values) or (int(values.min()) >= -_ALL and int(values.max()) <= _ALL)
 
 
 def _exact(value: object) -> bool:
-    """Tell whether a value is missing, or a number that a double has."""
+    """Return whether a value is missing, or a number that doubles represent exactly."""
     if value is None or isinstance(value, float):
         return True
     if not isinstance(value, int) or isinstance(value, bool):
@@ -338,25 +338,23 @@ def _exact(value: object) -> bool:
 
 
 def _text(value: object) -> str:
-    """Write a value so that equal numbers are written alike."""
     return format_number(value) if isinstance(value, float) else str(value)
 
 
 def _ranks(values: Floats) -> Ids:
-    """Return of each number (n,) its rank among the different ones."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
     if high - low <= _DENSE * len(values) and (values == np.floor(values)).all():
-        key = (values - low).astype(np.int64)  # whole numbers of a small range need no sorting
-        there = np.zeros(int(high - low) + 1, dtype=np.bool_)
-        there[key] = True
-        return (np.cumsum(there) - 1)[key]
+        key = (values - low).astype(np.int64)  # integers in a small range need no sorting
+        present = np.zeros(int(high - low) + 1, dtype=np.bool_)
+        present[key] = True
+        return (np.cumsum(present) - 1)[key]
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
 def _objects(values: Sequence[object]) -> Texts:
-    made = np.empty(len(values), dtype=object)
-    made[:] = values
-    return made
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
 
 
 def _absent(value: object) -> bool:
@@ -364,7 +362,7 @@ def _absent(value: object) -> bool:
 
 
 def format_number(value: float) -> str:
-    """Write a double so that it is read back, whole numbers without a point.
+    """Format a double so that it can be read back, integers without a decimal point.
 
     >>> [format_number(value) for value in (39.0, 0.5, -0.0, 2.0**60)]
     ['39', '0.5', '0', '1152921504606846976']

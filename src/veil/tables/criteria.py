@@ -19,23 +19,23 @@ from veil.tables.table import Table
 
 Bools = NDArray[np.bool_]
 Alike = tuple[Ids, int] | None  # see `alike_codes`
-_ROOM = 4  # cells of a dense table of counts for each entry, above which keys are sorted
+_ROOM = 4  # cells of a dense table of counts per entry, beyond which keys are sorted
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How often each value of a confidential column is in each class.
+    """The number of times that each value of a confidential column occurs in each class.
 
     Attributes
     ----------
     owner
-        The class of each entry (entries,), ascending; a class and a value that meet are one entry.
+        Class of each entry (entries,), ascending; an entry is a value that occurs in a class.
     value
-        The category (entries,); `values` itself stands for a value that is missing.
+        Category of each entry (entries,); `values` stands for a missing value.
     count
-        How many rows (entries,).
+        Number of rows of each entry (entries,).
     values, classes
-        How many categories and classes there are.
+        Number of categories and of classes.
     """
 
     owner: Ids
@@ -45,51 +45,51 @@ class Spread:
     classes: int
 
     @property
-    def known(self) -> "Spread":
-        """The same without values that are missing."""
-        there = self.value < self.values
-        if there.all():
+    def present(self) -> "Spread":
+        """The counts without missing values."""
+        present = self.value < self.values
+        if present.all():
             return self
         return replace(
-            self, owner=self.owner[there], value=self.value[there], count=self.count[there]
+            self, owner=self.owner[present], value=self.value[present], count=self.count[present]
         )
 
     @property
     def sizes(self) -> Floats:
-        """Rows of each class (classes,)."""
+        """Number of rows of each class (classes,)."""
         return self.sums(self.count)
 
     def sums(self, amounts: Ids | Floats) -> Floats:
-        """Add up amounts (entries,) by class (classes,)."""
-        made = np.bincount(self.owner, amounts, minlength=self.classes)
-        return np.asarray(made, dtype=np.float64)
+        """Return the sums of amounts (entries,) by class (classes,)."""
+        totals = np.bincount(self.owner, amounts, minlength=self.classes)
+        return np.asarray(totals, dtype=np.float64)
 
     @property
     def shares(self) -> Floats:
-        """Each entry's share of its class (entries,)."""
+        """Share of each entry in its class (entries,)."""
         return self.count / self.sizes[self.owner]
 
     def relabelled(self, labels: Ids, values: int) -> "Spread":
-        """Return the same with another label for each category; several may become one."""
-        told = np.append(labels, values)  # what is missing stays so
-        if len(np.unique(told)) == len(told):
-            return replace(self, value=told[self.value], values=values)
-        return spread(self.owner, told[self.value], values, self.classes, self.count)
+        """Return the counts with new labels for the categories; several may share one."""
+        lookup = np.append(labels, values)  # missing values stay missing
+        if len(np.unique(lookup)) == len(lookup):
+            return replace(self, value=lookup[self.value], values=values)
+        return spread(self.owner, lookup[self.value], values, self.classes, self.count)
 
     def counted(self, alike: tuple[Ids, int] | None) -> "Spread":
-        """Return the same with values as they count for l: see `alike_codes`."""
+        """Return the counts with values merged as for l; see `alike_codes`."""
         return self if alike is None else self.relabelled(*alike)
 
-    def of_classes(self, kept: "Bools") -> "Spread":
-        """Return the same of some classes (classes,) alone."""
-        number = np.cumsum(kept) - 1
-        there = kept[self.owner]
+    def of_classes(self, selected: "Bools") -> "Spread":
+        """Return the counts of the selected classes (classes,)."""
+        number = np.cumsum(selected) - 1
+        inside = selected[self.owner]
         return replace(
             self,
-            owner=number[self.owner[there]],
-            value=self.value[there],
-            count=self.count[there],
-            classes=int(kept.sum()),
+            owner=number[self.owner[inside]],
+            value=self.value[inside],
+            count=self.count[inside],
+            classes=int(selected.sum()),
         )
 
     @property
@@ -101,18 +101,20 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Sizes of classes (m,), and per confidential column how its values spread over them."""
+    """Sizes of classes (m,), and the counts of confidential values in them, per column."""
 
     sizes: Ids
     spreads: tuple[Spread, ...] = ()
 
-    def kept(self, some: "Bools") -> "Classes":
-        """Return some of the classes (m,)."""
-        return Classes(self.sizes[some], tuple(one.of_classes(some) for one in self.spreads))
+    def select(self, selected: "Bools") -> "Classes":
+        """Return the selected classes (m,)."""
+        return Classes(
+            self.sizes[selected], tuple(spread.of_classes(selected) for spread in self.spreads)
+        )
 
 
 def spread(owner: Ids, value: Ids, values: int, classes: int, count: Ids | None = None) -> Spread:
-    """Count the values (n,) of rows by their class (n,); `values` stands for a missing one."""
+    """Count the values (n,) of rows per class (n,); `values` stands for a missing value."""
     width = values + 1
     key = owner * width + value
     if classes * width <= _ROOM * len(key) + 1024:
@@ -126,10 +128,10 @@ def spread(owner: Ids, value: Ids, values: int, classes: int, count: Ids | None 
 
 
 def alike_codes(column: Column) -> tuple[Ids, int] | None:
-    """Return which categories of a column count as one (categories,), and how many are left.
+    """Return the merged code of each category (categories,), and their number; None if all differ.
 
-    None: all of them differ. Texts that differ in case, blanks or the spelling of a number are one
-    value to whoever reads them.
+    Strings that differ only in case, blanks or the spelling of a number are merged, because they
+    mean the same to a reader.
     """
     if column.numeric:
         return None
@@ -141,79 +143,79 @@ def alike_codes(column: Column) -> tuple[Ids, int] | None:
 
 
 def category_codes(column: Column) -> tuple[Ids, int]:
-    """Return the category of each row (n,), one more for a missing one, and their number."""
+    """Return the category of each row (n,), and their number, which stands for a missing value."""
     values = column.different
     return np.where(column.codes < 0, values, column.codes), values
 
 
 def shares(column: Column, counts: Ids | None = None) -> Floats:
-    """Return the share of each category in a whole column, and of what is missing at the end.
+    """Return the share of each category of a column, followed by that of missing values.
 
-    `counts` says of how many records each row is (n,).
+    `counts` is the number of records that each row stands for (n,).
     """
     value, values = category_codes(column)
     total = len(column) if counts is None else int(counts.sum())
     return np.bincount(value, counts, minlength=values + 1) / max(1, total)
 
 
-SLACK = 1e-9  # what rounding may add to an entropy or a distance
+SLACK = 1e-9  # rounding error of an entropy or a distance
 
 
 class Criterion(Protocol):
-    """Tells which classes pass.
+    """Decides which classes pass.
 
-    `lasting` says that a class which passes still does when any rows join it. All criteria here
-    hold of two classes together if they hold of each; only lasting ones hold if they do of one,
-    which is what it takes when failing classes are suppressed.
+    `lasting` means that a class that passes still passes after rows are added. All criteria here
+    hold for the union of two classes if they hold for both. Only lasting ones hold if they hold
+    for one of them, which matters when failing classes are suppressed.
     """
 
     lasting: ClassVar[bool]
 
     def passes(self, classes: Classes) -> Bools:
-        """Tell which classes (m,) pass."""
+        """Return which classes (m,) pass."""
         ...
 
     def within(self, classes: Classes) -> "Criterion":
-        """Return the same where these classes are all that is released."""
+        """Return the criterion if only these classes are released."""
         ...
 
 
 class Local:
-    """A criterion that looks at each class alone."""
+    """A criterion on each class separately."""
 
     def within(self, classes: Classes) -> Self:
-        """Return itself: what else is released makes no difference."""
+        """Return itself: other released classes make no difference."""
         del classes
         return self
 
 
 def released(criteria: tuple[Criterion, ...], classes: Classes) -> Bools:
-    """Tell which classes (m,) can be released when all others are suppressed.
+    """Return which classes (m,) can be released if all others are suppressed.
 
-    Closeness compares a class with all that is released. So when classes are suppressed, the rest
-    is compared anew, until all that is left passes; a class that was suppressed stays so.
+    Closeness compares a class with all released rows. So after classes are suppressed, the others
+    are compared again, until all that remain pass. A suppressed class stays suppressed.
     """
-    kept = passing(criteria, classes)
-    while kept.any() and not kept.all():
-        rest = classes.kept(kept)
-        passed = passing(tuple(one.within(rest) for one in criteria), rest)
+    remaining = passing(criteria, classes)
+    while remaining.any() and not remaining.all():
+        rest = classes.select(remaining)
+        passed = passing(tuple(criterion.within(rest) for criterion in criteria), rest)
         if passed.all():
             break
-        kept[np.flatnonzero(kept)[~passed]] = False
-    return kept
+        remaining[np.flatnonzero(remaining)[~passed]] = False
+    return remaining
 
 
 def passing(criteria: tuple[Criterion, ...], classes: Classes) -> Bools:
-    """Tell which classes (m,) pass all criteria."""
-    made = np.ones(len(classes.sizes), dtype=np.bool_)
+    """Return which classes (m,) pass all criteria."""
+    passed = np.ones(len(classes.sizes), dtype=np.bool_)
     for criterion in criteria:
-        made &= criterion.passes(classes)
-    return made
+        passed &= criterion.passes(classes)
+    return passed
 
 
 @dataclass(frozen=True)
 class Size(Local):
-    """At least `k` rows look alike.
+    """A class has at least `k` rows.
 
     References
     ----------
@@ -225,15 +227,15 @@ class Size(Local):
     lasting: ClassVar[bool] = True
 
     def passes(self, classes: Classes) -> Bools:
-        """Tell which classes are large enough."""
+        """Return which classes are large enough."""
         return classes.sizes >= self.k
 
 
 @dataclass(frozen=True, eq=False)
 class Distinct(Local):
-    """At least `l` different values of a confidential column; a missing one is none.
+    """A class has at least `l` distinct values of a confidential column, without missing ones.
 
-    Values that are spelled in several ways are one: `alike` says which.
+    `alike` merges the spellings of a value.
 
     References
     ----------
@@ -247,19 +249,19 @@ class Distinct(Local):
     lasting: ClassVar[bool] = True
 
     def passes(self, classes: Classes) -> Bools:
-        """Tell which classes have enough values."""
+        """Return which classes have enough values."""
         return count_distinct(classes.spreads[self.column].counted(self.alike)) >= self.l
 
 
 def count_distinct(spread: Spread) -> Ids:
-    """Count the different values of each class (classes,)."""
-    known = spread.known
-    return np.bincount(known.owner, minlength=known.classes)
+    """Return the number of distinct values of each class (classes,)."""
+    present = spread.present
+    return np.bincount(present.owner, minlength=present.classes)
 
 
 @dataclass(frozen=True, eq=False)
 class Entropy(Local):
-    r""":math:`e^{H} \ge l`, with H the entropy of the values that are not missing.
+    r""":math:`e^{H} \ge l`, with H the entropy of the values, without missing ones.
 
     References
     ----------
@@ -273,16 +275,16 @@ class Entropy(Local):
     lasting: ClassVar[bool] = False
 
     def passes(self, classes: Classes) -> Bools:
-        """Tell which classes are uncertain enough."""
+        """Return which classes are uncertain enough."""
         return effective(classes.spreads[self.column].counted(self.alike)) >= self.l - SLACK
 
 
 def effective(spread: Spread) -> Floats:
-    """Return the exponential of each class's entropy (classes,); 0 where no value is known."""
-    known = spread.known
-    shares = known.shares
-    entropy = -known.sums(shares * np.log(shares))
-    return np.where(known.sizes > 0, np.exp(entropy), 0.0)
+    """Return exp(entropy) of each class (classes,); 0 if all its values are missing."""
+    present = spread.present
+    shares = present.shares
+    entropy = -present.sums(shares * np.log(shares))
+    return np.where(present.sizes > 0, np.exp(entropy), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,26 +306,26 @@ class Recursive(Local):
     lasting: ClassVar[bool] = False
 
     def passes(self, classes: Classes) -> Bools:
-        """Tell in which classes the most frequent value is not too frequent."""
+        """Return the classes whose most frequent value is not too frequent."""
         peak, tail = peak_and_tail(classes.spreads[self.column].counted(self.alike), self.l)
         return peak < self.c * tail
 
 
 def peak_and_tail(spread: Spread, l: float) -> tuple[Floats, Floats]:  # noqa: E741
-    """Return of each class r1 (classes,) and the sum of r_l to the last (classes,)."""
-    known = spread.known
-    bits = int(known.count.max(initial=0)).bit_length()
+    """Return r1 of each class (classes,), and the sum of r_l and all smaller counts (classes,)."""
+    present = spread.present
+    bits = int(present.count.max(initial=0)).bit_length()
     most = (1 << bits) - 1
-    key = (known.owner << bits) | (most - known.count)  # the owners are in order already
+    key = (present.owner << bits) | (most - present.count)  # the owners are in order already
     key.sort()
     count = most - (key & most)
-    entries = np.bincount(known.owner, minlength=known.classes)
+    entries = np.bincount(present.owner, minlength=present.classes)
     place = np.arange(len(count)) - np.repeat(np.cumsum(entries) - entries, entries)
-    return known.sums(count * (place == 0)), known.sums(count * (place >= l - 1))
+    return present.sums(count * (place == 0)), present.sums(count * (place >= l - 1))
 
 
 def least_c(spread: Spread, l: float) -> float:  # noqa: E741
-    """Return c0 such that (c, l)-diversity holds for every c > c0; infinite if for none."""
+    """Return c0 such that (c, l)-diversity holds for every c > c0; infinite if there is none."""
     peak, tail = peak_and_tail(spread, l)
     if not tail.all():
         return np.inf
@@ -332,7 +334,7 @@ def least_c(spread: Spread, l: float) -> float:  # noqa: E741
 
 @dataclass(frozen=True, eq=False)
 class Equal:
-    r""":math:`\frac12 \sum_v |p_v - q_v| \le t`: shares p of a class, q of all that is released.
+    r""":math:`\frac12 \sum_v |p_v - q_v| \le t`: shares p in a class, q in all released rows.
 
     A missing value is a value like any other.
 
@@ -348,26 +350,26 @@ class Equal:
     lasting: ClassVar[bool] = False
 
     def passes(self, classes: Classes) -> Bools:
-        """Tell which classes are close to the whole."""
+        """Return which classes are close to all released rows."""
         return variation(classes.spreads[self.column], self.shares) <= self.t + SLACK
 
     def within(self, classes: Classes) -> "Equal":
-        """Return the same where these classes are all that is released."""
+        """Return the criterion if only these classes are released."""
         return replace(self, shares=classes.spreads[self.column].whole)
 
 
 def variation(spread: Spread, shares: Floats) -> Floats:
-    """Return the total variation distance of each class (classes,) from the whole."""
+    """Return the total variation distance of each class (classes,) from all rows."""
     surplus = np.maximum(spread.shares - shares[spread.value], 0.0)
-    return spread.sums(surplus)  # p and q both add up to 1, so half of all is what is too much
+    return spread.sums(surplus)  # p and q sum to 1: half the L1 distance is the surplus
 
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
     r""":math:`\frac1{m-1} \sum_{i<m} |P_i - Q_i| \le t`, with cumulated shares of m values.
 
-    `place` says where in the order each category stands; m are those that are released. No value
-    may be missing.
+    `place` is the position of each category in the order; m counts the released ones. No value may
+    be missing.
 
     References
     ----------
@@ -382,17 +384,17 @@ class Ordered:
     lasting: ClassVar[bool] = False
 
     def passes(self, classes: Classes) -> Bools:
-        """Tell which classes are close to the whole."""
-        found = ordered_distance(classes.spreads[self.column], self.shares, self.place)
-        return found <= self.t + SLACK
+        """Return which classes are close to all released rows."""
+        distances = ordered_distance(classes.spreads[self.column], self.shares, self.place)
+        return distances <= self.t + SLACK
 
     def within(self, classes: Classes) -> "Ordered":
-        """Return the same where these classes are all that is released."""
+        """Return the criterion if only these classes are released."""
         return replace(self, shares=classes.spreads[self.column].whole)
 
 
 def order_of(column: Column, hierarchy: Hierarchy | None) -> Ids | None:
-    """Return the place of each category: by size, or as a hierarchy lists them; else None."""
+    """Return the position of each category, by size or by hierarchy; None without an order."""
     if column.numeric:
         return np.arange(column.different)
     if hierarchy is None:
@@ -401,11 +403,11 @@ def order_of(column: Column, hierarchy: Hierarchy | None) -> Ids | None:
 
 
 def ordered_distance(spread: Spread, shares: Floats, place: Ids) -> Floats:
-    """Return how far each class (classes,) must move to spread as the whole.
+    """Return the ordered earth mover's distance of each class (classes,) from all rows.
 
-    Between two values that a class has, its cumulated share P stays while that of the whole, Q,
-    grows: |P - Q| is added up by sums of Q, so that the work grows with what is in the classes
-    and not with the number of values. A value that neither has is none of the m.
+    Between two values that occur in a class, its cumulative share P is constant, and that of all
+    rows, Q, grows. |P - Q| is summed with prefix sums of Q, so the work grows with the entries of
+    the classes, not with the number of values. Values that occur in neither do not count in m.
     """
     used = shares[: spread.values] > 0
     used[spread.value] = True
@@ -423,7 +425,7 @@ def ordered_distance(spread: Spread, shares: Floats, place: Ids) -> Floats:
     running = np.cumsum(spread.shares[order])
     before = np.zeros(len(begins))
     before[1:] = running[begins[1:] - 1]
-    mine = running - np.repeat(before, np.diff(np.append(begins, len(owner))))
+    running_share = running - np.repeat(before, np.diff(np.append(begins, len(owner))))
     until = np.append(at[1:], last)
     until[np.append(begins[1:] - 1, len(owner) - 1)] = last
 
@@ -431,9 +433,11 @@ def ordered_distance(spread: Spread, shares: Floats, place: Ids) -> Floats:
     whole[place] = shares[: spread.values]
     whole = np.cumsum(whole)
     summed = np.append(0.0, np.cumsum(whole))
-    cross = np.clip(np.searchsorted(whole, mine), at, until)
-    apart = mine * (2 * cross - at - until) - 2 * summed[cross] + summed[at] + summed[until]
-    total = np.bincount(owner, apart, minlength=spread.classes)
+    cross = np.clip(np.searchsorted(whole, running_share), at, until)
+    distance = (
+        running_share * (2 * cross - at - until) - 2 * summed[cross] + summed[at] + summed[until]
+    )
+    total = np.bincount(owner, distance, minlength=spread.classes)
     total[owner[begins]] += summed[at[begins]]  # before the first value of a class P is 0
     return total / last
 
@@ -442,11 +446,12 @@ def ordered_distance(spread: Spread, shares: Floats, place: Ids) -> Floats:
 class Hierarchical:
     r"""Two values are at distance level of their lowest common ancestor / height H.
 
-    The earth mover's distance is then :math:`\frac1H \sum_{h<H} D_h`, with :math:`D_h` the total
+    The earth mover's distance is :math:`\frac1H \sum_{h<H} D_h`, with :math:`D_h` the total
     variation distance of the labels at level h. (At each node of level h the paper pays h/H for
-    what moves between its children, which is what is too much in some of them less what is too
-    much in the node; summed over all nodes these differences telescope.) `levels` has, per level
-    below the top, the label of each category. A missing value is joined with others at the top.
+    variation distance of the labels at level h. (At each node of level h the paper pays h/H for
+    the mass that moves between its children: the surplus in some children less the surplus of the
+    node. Summed over all nodes, these differences telescope.) `levels` has, per level below the
+    top, the label of each category. A missing value joins the others at the top.
 
     References
     ----------
@@ -461,23 +466,23 @@ class Hierarchical:
     lasting: ClassVar[bool] = False
 
     def passes(self, classes: Classes) -> Bools:
-        """Tell which classes are close to the whole."""
-        found = hierarchical_distance(classes.spreads[self.column], self.shares, self.levels)
-        return found <= self.t + SLACK
+        """Return which classes are close to all released rows."""
+        distances = hierarchical_distance(classes.spreads[self.column], self.shares, self.levels)
+        return distances <= self.t + SLACK
 
     def within(self, classes: Classes) -> "Hierarchical":
-        """Return the same where these classes are all that is released."""
+        """Return the criterion if only these classes are released."""
         return replace(self, shares=classes.spreads[self.column].whole)
 
 
 def levels_of(column: Column, hierarchy: Hierarchy) -> tuple[Ids, ...]:
-    """Return per level below the top the label of each category."""
+    """Return, per level below the top, the label of each category."""
     leaves = hierarchy.at(column)
     return tuple(codes[leaves] for codes in hierarchy.codes[:-1])
 
 
 def hierarchical_distance(spread: Spread, shares: Floats, levels: Sequence[Ids]) -> Floats:
-    """Return how far each class (classes,) must move to spread as the whole."""
+    """Return the hierarchical earth mover's distance of each class (classes,) from all rows."""
     if not levels:
         return np.zeros(spread.classes)
     total = np.zeros(spread.classes)
@@ -494,7 +499,7 @@ Distance = Literal["equal", "ordered", "hierarchical"]
 
 @dataclass(frozen=True)
 class Requirements:
-    """k, and if they are asked l with its kind of diversity and t with its distance."""
+    """k and, if required, l with its kind of diversity, and t with its distance."""
 
     k: int
     l: float | None = None  # noqa: E741 - the letter of the literature
@@ -504,31 +509,30 @@ class Requirements:
     distance: Distance = "equal"
 
     def columns(self, table: Table) -> tuple[str, ...]:
-        """Return the confidential columns that it speaks of, or say that there are none."""
+        """Return the confidential columns for l and t; raise an error if there are none."""
         if self.l is None and self.t is None:
             return ()
         if not table.confidential:
             raise InputError(
-                "l and t speak of confidential values; name those columns, by confidential=[...]"
-                " or --confidential."
+                "l and t need confidential columns. Name them with confidential=[...] or"
+                " --confidential."
             )
         return table.confidential
 
     def criteria(self, table: Table, counts: Ids | None = None) -> tuple[Criterion, ...]:
-        """Return the criteria, the cheapest first; shares are those of this table.
+        """Return the criteria, the cheapest first, with shares from this table.
 
-        Where rows are suppressed, `released` compares with those of what is left.
-
-        `counts` says of how many records each row is (n,).
+        `released` updates the shares when rows are suppressed. `counts` is the number of records
+        that each row stands for (n,).
         """
-        made: list[Criterion] = [Size(self.k)]
+        criteria: list[Criterion] = [Size(self.k)]
         for number, name in enumerate(self.columns(table)):
             if self.l is not None:
-                made.append(self._diverse(self.l, number, alike_codes(table.column(name))))
+                criteria.append(self._diverse(self.l, number, alike_codes(table.column(name))))
             if self.t is not None:
                 whole = shares(table.column(name), counts)
-                made.append(self._close(self.t, number, name, table, whole))
-        return tuple(made)
+                criteria.append(self._close(self.t, number, name, table, whole))
+        return tuple(criteria)
 
     def _diverse(self, l: float, number: int, alike: Alike) -> Criterion:  # noqa: E741
         if self.diversity == "entropy":
@@ -548,39 +552,39 @@ class Requirements:
 
 
 def _order(table: Table, name: str) -> Ids:
-    """Return the place of each category of a column, or say why it has none."""
+    """Return the position of each category, or raise an error if the column has no order."""
     column = table.column(name)
     if column.missing.any():
         raise InputError(
-            f"The column '{name}' has missing values, which have no place in an order; use the"
+            f"The column '{name}' has missing values, which have no place in an order. Use the"
             " distance 'equal', or fill them in."
         )
     order = order_of(column, table.hierarchies.get(name))
     if order is None:
         raise InputError(
-            f"The values of '{name}' have no order; use the distance 'equal', or give the column a"
-            " hierarchy that lists them in order."
+            f"The values of '{name}' have no order. Use the distance 'equal', or a hierarchy that"
+            " lists them in order."
         )
     return order
 
 
 _ANYBODY = (
-    "Nothing is said against who knows more than the quasi-identifiers, other columns are as they"
-    " were, and it does not compose."
+    "Attackers who know more than the quasi-identifiers are not covered, other columns are"
+    " unchanged, and it does not compose."
 )
-_VALUES = "Nothing is said of confidential values: those of a class may all be the same."
+_VALUES = "Confidential values are not covered: all rows of a class may share the same one."
 _SUBSET = (
-    "Classes are alike in the masked columns alone: other quasi-identifiers may tell their rows"
-    " apart."
+    "Rows of a class agree only in the masked columns. Other quasi-identifiers may distinguish"
+    " them."
 )
 _UNDECLARED = (
-    "Classes are alike in the masked columns alone: no quasi-identifier is declared, and other"
-    " columns may tell their rows apart."
+    "Rows of a class agree only in the masked columns. No quasi-identifier is declared, so other"
+    " columns may distinguish them."
 )
 
 
 class Anonymiser(Mechanism):
-    """Makes classes of rows that look alike, each of which satisfies what is asked."""
+    """Forms equivalence classes that meet k, l and t."""
 
     family: ClassVar[str] = "k-anonymity"
     needs: ClassVar[frozenset[str]] = frozenset({"qi"})
@@ -591,7 +595,7 @@ class Anonymiser(Mechanism):
         int,
         Field(
             ge=1,
-            description="rows that look alike; at least 2, or 1 with l or t",
+            description="rows in a class; at least 2, or 1 with l or t",
             examples=[10],
             json_schema_extra=PRIVATE,
         ),
@@ -600,14 +604,16 @@ class Anonymiser(Mechanism):
         int | float | None,
         Field(ge=1, description="confidential values in a class", json_schema_extra=PRIVATE),
     ] = None
-    diversity: Annotated[Diversity, Field(description="how values count for l")] = "distinct"
+    diversity: Annotated[Diversity, Field(description="how to count values for l")] = "distinct"
     c: Annotated[
         float, Field(gt=0, description="of recursive diversity: r1 < c (r_l + ... + r_m)")
     ] = 4.0
     t: Annotated[
         float | None,
         Field(
-            ge=0, le=1, description="distance of a class's confidential values from all released"
+            ge=0,
+            le=1,
+            description="maximal distance of confidential values in a class from all released",
         ),
     ] = None
     distance: Annotated[Distance, Field(description="between values, for t")] = "equal"
@@ -616,57 +622,57 @@ class Anonymiser(Mechanism):
         super().__init__(**parameters)
         if self.k < 2 and self.l is None and self.t is None:
             raise ParameterError(
-                f"The 'k' parameter of {self.name} must be a whole number >= 2, unless l or t is"
-                f" asked for. Got {self.k} instead."
+                f"The 'k' parameter of {self.name} must be an integer >= 2, or 1 with l or t. Got"
+                f" {self.k} instead."
             )
         if self.l is not None and self.diversity != "entropy" and self.l != int(self.l):
             raise ParameterError(
-                f"The 'l' parameter of {self.name} must be a whole number for {self.diversity}"
+                f"The 'l' parameter of {self.name} must be an integer for {self.diversity}"
                 f" diversity. Got {self.l:g} instead."
             )
 
     @property
-    def asked(self) -> Requirements:
-        """What every class must satisfy."""
+    def requirements(self) -> Requirements:
+        """k, l and t that every class must meet."""
         return Requirements(self.k, self.l, self.diversity, self.c, self.t, self.distance)
 
     @property
     def guarantee(self) -> Guarantee:
-        """k-anonymity, and what is asked of confidential values."""
+        """k-anonymity, with the requirements on confidential values."""
         extra = []
         if self.l is not None:
             kind = f"({self.c:g}, {self.l:g})" if self.diversity == "recursive" else f"{self.l:g}"
             extra.append(f"{self.diversity} {kind}-diversity")
         if self.t is not None:
             extra.append(f"{self.t:g}-closeness to all released rows, {self.distance} distance")
-        told = f"In each confidential column also {' and '.join(extra)}." if extra else _VALUES
+        caveat = f"In each confidential column also {' and '.join(extra)}." if extra else _VALUES
         numbers = {} if self.t is None else {"t": self.t}
         if self.l is not None:
             numbers["l"] = float(self.l)
         if self.k >= 2:
-            made = Guarantee("k-anonymity", unit=UNIT, k=self.k, **numbers)  # type: ignore[arg-type]
+            guarantee = Guarantee("k-anonymity", unit=UNIT, k=self.k, **numbers)  # type: ignore[arg-type]
         elif self.l is not None:
-            made = Guarantee("l-diversity", unit=UNIT, **numbers)  # type: ignore[arg-type]
+            guarantee = Guarantee("l-diversity", unit=UNIT, **numbers)  # type: ignore[arg-type]
         else:
-            made = Guarantee("t-closeness", unit=UNIT, **numbers)  # type: ignore[arg-type]
-        return made.with_caveat(told).with_caveat(_ANYBODY)
+            guarantee = Guarantee("t-closeness", unit=UNIT, **numbers)  # type: ignore[arg-type]
+        return guarantee.with_caveat(caveat).with_caveat(_ANYBODY)
 
-    def proved(self, table: Table, columns: Sequence[str]) -> Guarantee:
-        """Return what is proved when these columns are masked; nothing if a known one is not.
+    def guarantee_for(self, table: Table, columns: Sequence[str]) -> Guarantee:
+        """Return the guarantee if these columns are masked; nothing if a quasi-identifier is not.
 
-        Nothing is proved either of a table of which nobody says what an attacker may know.
+        Nothing is proved for a table without declared quasi-identifiers.
         """
         if not table.qi:
             return nothing(_UNDECLARED)
         return self.guarantee if set(table.qi) <= set(columns) else nothing(_SUBSET)
 
-    def checked(self, table: Table, records: int | None = None) -> None:
-        """Refuse what cannot be done with any table of this size.
+    def require_feasible(self, table: Table, records: int | None = None) -> None:
+        """Raise if the requirements cannot be met by any table of this size.
 
-        `records` is how many there are, if not one for each row.
+        `records` is the number of records, if rows stand for several.
         """
         if not len(table):
             raise InputError("The table has no rows.")
         n = len(table) if records is None else records
         if self.k > n:
-            raise InputError(f"The table has {n:,} rows, fewer than k = {self.k:,}; lower k.")
+            raise InputError(f"The table has {n:,} rows, fewer than k = {self.k:,}. Lower k.")

@@ -1,4 +1,4 @@
-"""Describe a table without a schema, and propose one."""
+"""Describe the columns of a table, and draft a schema."""
 
 import json
 import math
@@ -14,8 +14,8 @@ from veil.data.files import require_folder, whole_file
 from veil.tables.column import Column
 from veil.tables.table import Role, Table, row_classes
 
-_TELLING = 0.9  # share of rows with a value of their own from which a column identifies
-_WORDS: tuple[tuple[Role, str], ...] = (  # parts of names, in the order in which they are tried
+_TELLING = 0.9  # a column identifies above this share of rows with a unique value
+_WORDS: tuple[tuple[Role, str], ...] = (  # parts of names, in the order of checks
     ("weight", "weight weights wgt fnlwgt"),
     ("identifier", "id ids uid uuid name surname firstname lastname email mail phone telephone"
                    " mobile ssn passport account iban card patient person user username login"
@@ -31,8 +31,8 @@ _WORDS: tuple[tuple[Role, str], ...] = (  # parts of names, in the order in whic
 class Proposal:
     """A guess that a person must check.
 
-    `role` and `hierarchy` (a builder such as ``intervals(width=10, steps=3)``, or nothing) are
-    what the draft has, `why` is the reason, `suspicious` what to look at first, or nothing.
+    `role` and `hierarchy` (a builder such as ``intervals(width=10, steps=3)``, or "") go into the
+    draft. `why` is the reason for the role, `suspicious` a reason to check the column, or "".
     """
 
     role: Role
@@ -41,10 +41,10 @@ class Proposal:
     suspicious: str = ""
 
 
-def proposed(table: Table, name: str, kind: str, alone: float) -> Proposal:
-    """Propose what a column is; a role that it has already stays."""
+def proposed(table: Table, name: str, kind: str, uniqueness: float) -> Proposal:
+    """Propose a role and a hierarchy for a column; a declared role stays."""
     declared = table.roles[name]
-    telling = alone > _TELLING and len(table) > 1
+    telling = uniqueness > _TELLING and len(table) > 1
     role, why = _role(table, name, kind, telling=telling)
     if declared != "other":
         role, why = declared, "as declared"
@@ -61,8 +61,8 @@ def _role(table: Table, name: str, kind: str, *, telling: bool) -> tuple[Role, s
     if telling and (
         kind in ("texts", "codes") or (kind == "whole numbers" and _dense(table, name))
     ):
-        return "identifier", "nearly every row has a value of its own"
-    return "qi", "may be known to an attacker; say otherwise if it is not"
+        return "identifier", "nearly every row has a unique value"
+    return "qi", "an attacker may know it; change this if not"
 
 
 def _words(name: str) -> set[str]:
@@ -70,13 +70,12 @@ def _words(name: str) -> set[str]:
 
 
 def _dense(table: Table, name: str) -> bool:
-    """Whether whole numbers are counted up, as numbers of people are and amounts are not."""
+    """Return whether integers are consecutive, like numbers of people but unlike amounts."""
     numbers = table.column(name).numbers
     return bool(numbers[-1] - numbers[0] < 10 * len(numbers))
 
 
 def _naming(name: str) -> bool:
-    """Whether the name of a column says that it names somebody."""
     return bool(_words(name) & set(dict(_WORDS)["identifier"].split())) or any(
         word.endswith(("id", "name")) for word in _words(name)
     )
@@ -87,22 +86,22 @@ def _worry(table: Table, name: str, kind: str, role: Role, *, telling: bool) -> 
     if kind == "empty":
         return "it has no value at all"
     if telling and role not in ("identifier", "weight"):
-        return "nearly every row has a value of its own: it identifies whoever is known by it"
+        return "nearly every row has a unique value, which identifies a person"
     if role == "qi" and _naming(name):
-        return "its name says that it names somebody: is it an identifier?"
+        return "its name suggests that it identifies people: is it an identifier?"
     if len(column.categories) == 1:
-        return "all rows have one value: it tells nothing"
+        return "all rows have the same value: no information"
     rare = np.bincount(column.codes[~column.missing])
     if not column.numeric and role == "qi" and (rare == 1).any():
-        alone = int((rare == 1).sum())
-        return f"{alone:,} of its values occur once: each singles a row out by itself"
+        unique = int((rare == 1).sum())
+        return f"{unique:,} of its values occur once: each of them singles out a row"
     if float(column.missing.mean()) > 0.5:
-        return "more than half of the rows have no value: who has one stands out"
+        return "more than half of the rows have no value: rows with a value stand out"
     return ""
 
 
 def _hierarchy(table: Table, name: str, kind: str) -> str:
-    """Propose a builder, where values themselves tell how they generalise."""
+    """Return a builder for the hierarchy if the kind of values suggests one, otherwise ""."""
     if kind == "dates":
         return "dates()"
     if kind == "codes":
@@ -120,7 +119,7 @@ def _hierarchy(table: Table, name: str, kind: str) -> str:
 
 
 def _rounded(width: float, *, whole: bool) -> float:
-    """Return the nearest of 1, 2 and 5 times a power of ten, from above.
+    """Return the width, rounded up to 1, 2 or 5 times a power of ten.
 
     >>> _rounded(3.1, whole=True), _rounded(0.04, whole=True), _rounded(0.04, whole=False)
     (5.0, 1.0, 0.05)
@@ -131,27 +130,27 @@ def _rounded(width: float, *, whole: bool) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= width * (1 - 1e-9))
 
 
-MOST = 12  # columns of which all pairs are tried
-_PAIRS = 5  # pairs that are told
+MOST = 12  # columns to check in pairs
+_PAIRS = 5  # pairs to report
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True)
 class About:
-    """What is seen of one column; none of it is a value.
+    """A description of a column, without any of its values.
 
     Attributes
     ----------
     name, kind
-        Of the column; and what it looks like: numbers, whole numbers, codes, dates, texts, empty.
+        Name, and kind of its values: numbers, whole numbers, codes, dates, texts or empty.
     distinct, missing
-        How many different values, and how many rows without one.
+        Number of distinct values, and of rows without a value.
     uniqueness
-        The share of rows whose value nobody else has.
+        Share of rows whose value no other row has.
     entropy
-        In bits: how much a value tells on average; log2 of the rows if all are different.
+        Mean information of a value, in bits; log2 of the rows if all values differ.
     proposal
-        Its role and hierarchy, as far as they can be guessed, and why.
+        Proposed role and hierarchy, and the reason.
     """
 
     name: str
@@ -164,21 +163,21 @@ class About:
 
     @property
     def suspicious(self) -> str:
-        """Why a person should look at it first, or nothing."""
+        """Reason to check this column first, or ""."""
         return self.proposal.suspicious
 
 
 @dataclass(frozen=True)
 class Description:
-    """A table at first sight.
+    """A description of a table.
 
     Attributes
     ----------
     rows, columns
-        How many rows; and what is seen of each column.
+        Number of rows, and a description of each column.
     together
-        Pairs of columns, and the share of rows that each pair tells from all others; the worst
-        first, without columns that do so by themselves.
+        Pairs of columns, and the share of rows that each pair singles out; the worst first,
+        without columns that single out most rows on their own.
     """
 
     rows: int
@@ -186,55 +185,56 @@ class Description:
     together: tuple[tuple[str, str, float], ...]
 
     def __getitem__(self, name: str) -> About:
-        for one in self.columns:
-            if one.name == name:
-                return one
+        for column in self.columns:
+            if column.name == name:
+                return column
         raise InputError(f"There is no column '{name}'.")
 
     @property
     def suspicious(self) -> tuple[str, ...]:
-        """Names of the columns that a person should look at first."""
-        return tuple(one.name for one in self.columns if one.suspicious)
+        """Names of the columns to check first."""
+        return tuple(column.name for column in self.columns if column.suspicious)
 
     def to_toml(self) -> str:
-        """Return a draft schema that a person edits; it holds no value."""
+        """Return a draft schema to edit, without any value."""
         lines = [
             "# A draft: every role below is a guess from names and counts. Read each line, and",
             "# change what is wrong. Roles: identifier (never released), qi (an attacker may know",
-            "# it), confidential (must not be learnt), weight, other.",
+            "# it), confidential (an attacker must not learn it), weight, other.",
             f"# {self.rows:,} rows.",
         ]
-        for one in self.columns:
-            lines += ["", f"[columns.{_key(one.name)}]"]
+        for column in self.columns:
+            lines += ["", f"[columns.{_key(column.name)}]"]
             lines.append(
-                f"# {one.kind}; {one.distinct:,} different, {one.uniqueness:.1%} of the rows have"
-                f" a value of their own, {one.missing:,} missing"
+                f"# {column.kind}; {column.distinct:,} distinct values,"
+                f" {column.uniqueness:.1%} of the rows have a unique one, {column.missing:,}"
+                " missing"
             )
-            lines += [f"# LOOK: {one.suspicious}"] if one.suspicious else []
-            lines.append(f'role = "{one.proposal.role}"  # {one.proposal.why}')
-            if one.proposal.hierarchy:
-                lines.append(f"hierarchy = {json.dumps(one.proposal.hierarchy)}")
-            elif one.proposal.role == "qi":
+            lines += [f"# LOOK: {column.suspicious}"] if column.suspicious else []
+            lines.append(f'role = "{column.proposal.role}"  # {column.proposal.why}')
+            if column.proposal.hierarchy:
+                lines.append(f"hierarchy = {json.dumps(column.proposal.hierarchy)}")
+            elif column.proposal.role == "qi":
                 lines.append(
-                    f'# hierarchy = "{_file(one.name)}"  # write rows of value;level 1;...;*'
+                    f'# hierarchy = "{_file(column.name)}"  # write rows of value;level 1;...;*'
                 )
         return "\n".join(lines) + "\n"
 
     def write(self, path: str | Path) -> None:
-        """Write the draft schema, whole or not at all; what is there already stays."""
+        """Write the draft schema atomically; existing files are not overwritten."""
         target = Path(path)
         require_folder(target)
         if target.exists():
-            raise InputError(f"{target.name} is there already; name another file for the draft.")
+            raise InputError(f"{target.name} exists already. Name another file for the draft.")
         with whole_file(target, private=True) as part:
             part.write_text(self.to_toml(), encoding="utf-8")
 
 
 def describe(t: Table) -> Description:
-    """Look at every column of a table, and propose roles and hierarchies.
+    """Describe every column of a table, and propose roles and hierarchies.
 
-    No column is guessed to be harmless: what is neither an identifier nor confidential by its
-    looks is proposed as a quasi-identifier. The proposals are for a person to edit.
+    No column is guessed to be harmless: a column that looks neither like an identifier nor
+    confidential is proposed as a quasi-identifier. Check and edit the proposals.
     """
     if not len(t):
         raise InputError("The table has no rows to describe.")
@@ -243,29 +243,30 @@ def describe(t: Table) -> Description:
 
 
 def _one_weight(columns: list[About]) -> tuple[About, ...]:
-    """Let the first column that looks like a weight be it; a table has one."""
-    weights = [one.name for one in columns if one.proposal.role == "weight"]
-    again = Proposal("qi", "a second weight by its name; say what it is")
+    """Keep only the first proposed weight, because a table has at most one."""
+    weights = [column.name for column in columns if column.proposal.role == "weight"]
+    again = Proposal("qi", "a second weight by its name; choose its role")
     return tuple(
-        replace(one, proposal=again) if one.name in weights[1:] else one for one in columns
+        replace(column, proposal=again) if column.name in weights[1:] else column
+        for column in columns
     )
 
 
 def _about(table: Table, name: str) -> About:
     column = table.column(name)
     counts = np.bincount(column.codes[~column.missing], minlength=1)
-    alone = float((counts == 1).sum()) / len(table)
+    uniqueness = float((counts == 1).sum()) / len(table)
     shares = counts[counts > 0] / max(1, counts.sum())
     bits = float(-(shares * np.log2(shares)).sum()) if len(shares) else 0.0
-    kind = kind_of(column)
+    kind = infer_kind(column)
     return About(
         name,
         kind,
         len(column.categories),
         int(column.missing.sum()),
-        alone,
+        uniqueness,
         max(0.0, bits),
-        proposed(table, name, kind, alone),
+        proposed(table, name, kind, uniqueness),
     )
 
 
@@ -273,10 +274,10 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CODE = re.compile(r"(?=.*\d)[A-Z0-9][A-Z0-9 ./-]*", re.IGNORECASE)
 
 
-def kind_of(column: Column) -> str:
-    """Return what a column looks like.
+def infer_kind(column: Column) -> str:
+    """Return the kind of a column's values.
 
-    >>> [kind_of(Column.of(values)) for values in ([1.5, 2], ["1987-03-21"], ["A10", "B20"])]
+    >>> [infer_kind(Column.of(values)) for values in ([1.5, 2], ["1987-03-21"], ["A10", "B20"])]
     ['numbers', 'dates', 'codes']
     """
     labels = column.categories
@@ -295,17 +296,17 @@ def kind_of(column: Column) -> str:
 
 
 def _together(table: Table, columns: tuple[About, ...]) -> tuple[tuple[str, str, float], ...]:
-    """Find the pairs that tell most rows apart, among columns that do not by themselves."""
-    some = [one for one in columns if one.distinct > 1 and one.uniqueness <= 0.5]
-    some = sorted(some, key=lambda one: -one.entropy)[:MOST]
-    found = []
-    for one, other in combinations(some, 2):
-        codes = [table.column(name).codes for name in (one.name, other.name)]
+    """Return the pairs that single out most rows, without columns that do so on their own."""
+    candidates = [column for column in columns if column.distinct > 1 and column.uniqueness <= 0.5]
+    candidates = sorted(candidates, key=lambda column: -column.entropy)[:MOST]
+    pairs = []
+    for first, second in combinations(candidates, 2):
+        codes = [table.column(name).codes for name in (first.name, second.name)]
         sizes = np.bincount(row_classes(codes, len(table)))
         share = float((sizes == 1).sum()) / len(table)
-        if share > max(one.uniqueness, other.uniqueness) and not math.isclose(share, 0.0):
-            found.append((one.name, other.name, share))
-    return tuple(sorted(found, key=lambda row: (-row[2], row[0], row[1]))[:_PAIRS])
+        if share > max(first.uniqueness, second.uniqueness) and not math.isclose(share, 0.0):
+            pairs.append((first.name, second.name, share))
+    return tuple(sorted(pairs, key=lambda row: (-row[2], row[0], row[1]))[:_PAIRS])
 
 
 def _key(name: str) -> str:

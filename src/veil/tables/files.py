@@ -1,4 +1,4 @@
-"""Releases and their cards on disk; what is claimed is counted in the file before it appears."""
+"""Releases and their cards on disk. Claims are checked in the file before it appears."""
 
 import json
 import math
@@ -25,31 +25,32 @@ from veil.tables.recount import KINDS, Claim, Recount, Scale, Verdict, require_c
 from veil.tables.schema import Source, hierarchy_files
 from veil.tables.table import Table
 
-_EXACT = 2**53  # below which a double holds every whole number
+_EXACT = 2**53  # doubles represent all integers below this
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def columns_of_frame(frame: Any) -> dict[str, Any]:  # noqa: ANN401 - of another library
-    """Return the columns of a frame of pandas or polars, or of a table of Arrow."""
+    """Return the columns of a pandas or polars data frame, or of an Arrow table."""
     kind = type(frame).__module__.partition(".")[0]
     listed = {"pandas": _of_pandas, "polars": _of_polars, "pyarrow": _of_arrow}.get(kind)
     if listed is None:
         raise InputError(
-            "A table is a path, a dict of columns, or a frame of pandas, polars or Arrow."
+            "A table must be a path, a dict of columns, or a pandas, polars or Arrow table."
         )
     try:
         names, columns = listed(frame)
     except (AttributeError, TypeError, ValueError):
         raise InputError(
-            f"What is of {kind} is no table of columns; hand in a frame with one value a cell."
+            f"This {kind} object is not a table of columns. Try a data frame with one value a"
+            " cell."
         ) from None
     if len(set(names)) < len(names):
-        raise InputError("The frame has two columns of one name; rename one.")
+        raise InputError("The data frame has two columns of the same name. Rename one.")
     return dict(zip(names, columns, strict=True))
 
 
 def texts_of_frame(frame: Any) -> tuple[str, ...]:  # noqa: ANN401 - of another library
-    """Return the columns that the schema of a frame calls text; objects may be anything."""
+    """Return the columns that the schema of a data frame declares as text."""
     kind = type(frame).__module__.partition(".")[0]
     if kind == "pandas":
         pairs = zip(map(str, frame.columns), map(str, frame.dtypes), strict=True)
@@ -63,26 +64,26 @@ def texts_of_frame(frame: Any) -> tuple[str, ...]:  # noqa: ANN401 - of another 
         "dictionary<values=string",
         "dictionary<values=large_string",
     )
-    return tuple(one.name for one in schema if str(one.type).startswith(texts))
+    return tuple(column.name for column in schema if str(column.type).startswith(texts))
 
 
 def _of_pandas(frame: Any) -> tuple[list[str], list[Any]]:  # noqa: ANN401 - of pandas
     columns = [frame.iloc[:, at] for at in range(frame.shape[1])]
-    made = [one.astype(object).where(one.notna(), None).tolist() for one in columns]
-    return list(map(str, frame.columns)), made
+    values = [column.astype(object).where(column.notna(), None).tolist() for column in columns]
+    return list(map(str, frame.columns)), values
 
 
 def _of_polars(frame: Any) -> tuple[list[str], list[Any]]:  # noqa: ANN401 - of polars
     eager = frame.collect() if hasattr(frame, "collect") else frame
-    return list(eager.columns), [one.to_list() for one in eager.get_columns()]
+    return list(eager.columns), [column.to_list() for column in eager.get_columns()]
 
 
 def _of_arrow(frame: Any) -> tuple[list[str], list[Any]]:  # noqa: ANN401 - of pyarrow
-    return list(frame.schema.names), [one.to_pylist() for one in frame.columns]
+    return list(frame.schema.names), [column.to_pylist() for column in frame.columns]
 
 
 def write_csv(table: Table, path: Path, *, excel_safe: bool = False) -> None:
-    """Write the columns as they are written; a missing value is an empty field."""
+    """Write a CSV file; a missing value is an empty field."""
     require_folder(path)
     with whole_file(path, private=True) as part:
         _write_csv(table, part, excel_safe=excel_safe)
@@ -96,7 +97,7 @@ def _write_csv(table: Table, part: Path, *, excel_safe: bool) -> None:
 
 
 def text_rows(table: Table, *, excel_safe: bool = False) -> Iterator[Sequence[str]]:
-    """Yield the rows as they are written; a missing value is empty."""
+    """Yield the rows as strings; a missing value is empty."""
     texts = [table.column(name).texts.tolist() for name in table.columns]
     numeric = [table.column(name).numeric for name in table.columns]
     for row in zip(*texts, strict=True):
@@ -107,12 +108,12 @@ def text_rows(table: Table, *, excel_safe: bool = False) -> Iterator[Sequence[st
 
 
 def safe(text: str) -> str:
-    """Quote what a spreadsheet would take for a formula."""
+    """Quote a string that a spreadsheet would run as a formula."""
     return "'" + text if text.startswith(_FORMULA) else text
 
 
 def as_arrow(table: Table) -> Any:  # noqa: ANN401 - of pyarrow
-    """Return a table of Arrow: whole numbers, doubles or strings; missing is null."""
+    """Return an Arrow table of integers, doubles or strings; missing values are null."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -122,24 +123,24 @@ def as_arrow(table: Table) -> Any:  # noqa: ANN401 - of pyarrow
         column = table.column(name)
         values = column.values
         if column.numeric and _whole(column):
-            held = np.where(column.missing, 0, values).astype(np.int64)
-            arrays[name] = pa.array(held, mask=column.missing)
+            integers = np.where(column.missing, 0, values).astype(np.int64)
+            arrays[name] = pa.array(integers, mask=column.missing)
         else:
             kind = pa.float64() if column.numeric else pa.string()
             try:
                 arrays[name] = pa.array(values, kind, from_pandas=True)
-            except UnicodeEncodeError:  # it holds the value
+            except UnicodeEncodeError:  # the original error contains the value
                 raise InputError(NO_TEXT) from None
     return pa.table(arrays)
 
 
 def _whole(column: Column) -> bool:
-    there = column.values[~column.missing]
-    return bool((np.abs(there) < _EXACT).all() and (there == np.rint(there)).all())
+    present = column.values[~column.missing]
+    return bool((np.abs(present) < _EXACT).all() and (present == np.rint(present)).all())
 
 
 def as_polars(table: Table) -> Any:  # noqa: ANN401 - of polars
-    """Return a frame of polars."""
+    """Return a polars data frame."""
     try:
         pl: Any = import_module("polars")
     except ImportError:
@@ -148,7 +149,7 @@ def as_polars(table: Table) -> Any:  # noqa: ANN401 - of polars
 
 
 def write_parquet(table: Table, path: Path) -> None:
-    """Write it as Parquet, owner-only, whole or not at all."""
+    """Write a Parquet file atomically, readable by its owner only."""
     with whole_file(path, private=True) as part:
         _write_parquet(table, part)
 
@@ -158,7 +159,7 @@ def _write_parquet(table: Table, part: Path) -> None:
 
 
 def as_pandas(table: Table) -> Any:  # noqa: ANN401 - of pandas
-    """Return a frame of pandas."""
+    """Return a pandas data frame."""
     try:
         import pandas as pd
     except ImportError:
@@ -168,7 +169,7 @@ def as_pandas(table: Table) -> Any:  # noqa: ANN401 - of pandas
 
 FORMATS = (".csv", ".parquet")
 SEEDED = "Seeded: the draws can be repeated. NOT PRIVATE."
-_CARD = 2**20  # bytes that a card may have
+_CARD = 2**20  # maximal bytes of a card
 
 
 def save(
@@ -179,14 +180,14 @@ def save(
     shuffle: bool = False,
     quality: Mapping[str, float] | None = None,
 ) -> None:
-    """Write a release and its card, for their owner alone, each whole or not at all.
+    """Write a release and its card atomically, readable by their owner only.
 
-    The file is read back first, and k, l and t are counted in it by other code than made it; below
-    what the card claims nothing is written.
+    The file is read back first, and k, l and t are counted in it by independent code. If they miss
+    the claim of the card, nothing is written.
 
-    Which row of the original a row is stands in neither. `shuffle` also gives up their order,
-    which is a link for whoever knows that of the original. `quality` is what was measured of it,
-    for the card: who has the file alone cannot.
+    Neither file records the original row of a released row. `shuffle` also gives up their order,
+    which links rows for anyone who knows that of the original. `quality` goes to the card, because
+    it cannot be computed from the released file.
     """
     require_writable(out)
     table = release.table
@@ -199,13 +200,13 @@ def save(
             _write_parquet(table, part)
         check_claim(release, part, out.suffix, excel_safe=excel_safe)
         with whole_file(card_of(out), private=True) as card:
-            told = card_content(release, shuffled=shuffle, quality=quality)
-            text = json.dumps(told, indent=1, ensure_ascii=False)
+            content = card_content(release, shuffled=shuffle, quality=quality)
+            text = json.dumps(content, indent=1, ensure_ascii=False)
             card.write_text(text + "\n", encoding="utf-8")
 
 
 def check_claim(release: Release, path: Path, suffix: str, *, excel_safe: bool = False) -> None:
-    """Raise if a file that was written does not keep what is claimed of its release."""
+    """Raise if a written file does not meet the claim of its release."""
     claim = claim_of(release.method, release.guarantee, release.table.roles)
     if claim is not None:
         counted = Recount.of_file(path, claim, suffix, excel_safe=excel_safe)
@@ -213,44 +214,51 @@ def check_claim(release: Release, path: Path, suffix: str, *, excel_safe: bool =
 
 
 def claim_of(method: str, guarantee: Guarantee, roles: Mapping[str, str]) -> Claim | None:
-    """Return what is claimed of classes; None if that is nothing.
+    """Return the claim about equivalence classes, or None.
 
-    Its figures are those of the guarantee, and its details those of the method: of several the
-    last one is the one whose guarantee holds.
+    Its figures come from the guarantee, and its details from the mechanism; of several mechanisms,
+    the guarantee of the last one holds.
     """
     if guarantee.kind not in KINDS:
         return None
     claim = claim_by_method(method, roles)
-    found = {
+    figures = {
         "k": guarantee.k if guarantee.k > 1 else None,
         "l": guarantee.l if guarantee.l > 1 else None,
         "t": guarantee.t if math.isfinite(guarantee.t) else None,
     }
-    missing = {name: one for name, one in found.items() if getattr(claim, name) is None}
+    missing = {name: value for name, value in figures.items() if getattr(claim, name) is None}
     return replace(claim, **missing)  # type: ignore[arg-type]
 
 
 def claim_by_method(method: str, roles: Mapping[str, str]) -> Claim:
-    """Return what the last method of a card claims; nothing if it is not known here."""
+    """Return the claim of the last mechanism of a card, without figures if it is unknown."""
     qi, confidential = (
-        tuple(name for name, role in roles.items() if role == wanted)
-        for wanted in ("qi", "confidential")
+        tuple(name for name, role in roles.items() if role == column_role)
+        for column_role in ("qi", "confidential")
     )
     try:
         step = MECHANISMS.parse(method.split(" | ")[-1])
-    except VeilError:  # of another version, or of a plugin that is gone
+    except VeilError:  # from another version, or a plugin that is not installed
         return Claim(qi, confidential)
-    asked = getattr(step, "asked", None)
-    if asked is None:
+    requirements = getattr(step, "requirements", None)
+    if requirements is None:
         return Claim(qi, confidential, getattr(step, "k", None))
-    least = asked.k if asked.k > 1 else None
+    least = requirements.k if requirements.k > 1 else None
     return Claim(
-        qi, confidential, least, asked.l, asked.diversity, asked.c, asked.t, asked.distance
+        qi,
+        confidential,
+        least,
+        requirements.l,
+        requirements.diversity,
+        requirements.c,
+        requirements.t,
+        requirements.distance,
     )
 
 
 def scales_of(table: Table, claim: Claim) -> dict[str, Scale]:
-    """Return how far apart the values of confidential columns are, as far as that is known."""
+    """Return the scale of each confidential column, for distances between its values."""
     return {
         name: _scale(table.column(name), table.hierarchies.get(name))
         for name in claim.columns
@@ -265,10 +273,9 @@ def _scale(column: Column, hierarchy: Hierarchy | None) -> Scale:
 
 
 def verdict_of(out: Path, card: "Card", hierarchies: Path | None = None) -> Verdict | None:
-    """Count a released file, or a folder of them, and compare it with the claim of its card.
+    """Check a released file, or a folder of them, against the claim of its card; None without one.
 
-    `hierarchies` is the folder with those of the confidential columns, which t may need. None: the
-    card claims nothing of classes.
+    `hierarchies` is the folder with hierarchies of the confidential columns, which t may need.
     """
     claim = card.claim
     if claim is None:
@@ -287,21 +294,21 @@ def verdict_of(out: Path, card: "Card", hierarchies: Path | None = None) -> Verd
 
 
 def require_writable(out: Path) -> None:
-    """Raise if no release can be written there."""
+    """Raise if no release can be written to this path."""
     if out.suffix.lower() not in FORMATS:
-        raise InputError(f"{out.name} must end in {' or '.join(FORMATS)}, which tells the format.")
+        raise InputError(f"{out.name} must end in {' or '.join(FORMATS)}.")
     require_folder(out)
 
 
 def card_of(out: Path) -> Path:
-    """Return where the card of a release is: ``out.csv.veil.json``."""
+    """Return the path of the card of a release: ``out.csv.veil.json``."""
     return out.with_name(f"{out.name}.veil.json")
 
 
 def card_content(
     release: Release, *, shuffled: bool = False, quality: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
-    """Return what a card says: how it was made and what is proved, and no value."""
+    """Return the content of a card: mechanism and guarantee, but no value of the table."""
     claim = release.guarantee
     return {
         "method": release.method,
@@ -327,26 +334,26 @@ def card_content(
 
 
 def claim_content(claim: Claim | None) -> dict[str, Any]:
-    """Return what is claimed of the file, so that anybody can count it."""
+    """Return the claim about the file, in a form that anybody can check."""
     if claim is None:
         return {}
-    told: dict[str, Any] = {"columns": list(claim.qi)}
+    content: dict[str, Any] = {"columns": list(claim.qi)}
     if claim.k is not None:
-        told["k"] = claim.k
+        content["k"] = claim.k
     if claim.columns:
-        told["confidential"] = list(claim.columns)
+        content["confidential"] = list(claim.columns)
     if claim.l is not None:
-        told |= {"l": claim.l, "diversity": claim.diversity}
-        told["same_value"] = "case, blanks and the spelling of a number make no difference"
-        told |= {"c": claim.c} if claim.diversity == "recursive" else {}
+        content |= {"l": claim.l, "diversity": claim.diversity}
+        content["same_value"] = "case, blanks and the spelling of a number make no difference"
+        content |= {"c": claim.c} if claim.diversity == "recursive" else {}
     if claim.t is not None:
-        told |= {"t": claim.t, "distance": claim.distance, "compared_with": "the released file"}
-    return told
+        content |= {"t": claim.t, "distance": claim.distance, "compared_with": "the released file"}
+    return content
 
 
 @dataclass(frozen=True)
 class Card:
-    """What stands beside a released file; all empty where there is none."""
+    """The content of a release card; empty if there is no card."""
 
     method: str = ""
     seeded: bool = False
@@ -358,119 +365,117 @@ class Card:
     quality: dict[str, float] | None = None
     kind: str = ""
     types: dict[str, Kind] | None = None
-    figures: Claim | None = None  # what it says is claimed; cards of 0.2 do not say it
+    figures: Claim | None = None  # the claim; absent from cards of 0.2
 
     @property
     def claim(self) -> Claim | None:
-        """What it claims of classes of rows that look alike, or None."""
+        """Its claim about equivalence classes, or None."""
         if self.figures is not None:
             return self.figures
         return claim_by_method(self.method, self.roles or {}) if self.kind in KINDS else None
 
     def release(self, table: Table) -> Release:
-        """Return a release that was read back; which rows it has is not known."""
-        made = Release(table, self.method or "a file", nothing(), self.seeded)
-        return replace(made, levels=self.levels or {}, suppressed=self.suppressed)
+        """Return the release of a table read from a file; its original rows are unknown."""
+        release = Release(table, self.method or "a file", nothing(), self.seeded)
+        return replace(release, levels=self.levels or {}, suppressed=self.suppressed)
 
 
 def read_card(out: Path) -> Card:
-    """Return what stands beside a released file."""
+    """Return the card of a released file."""
     path = card_of(out)
     if not path.is_file():
         return Card()
     try:
         with path.open("rb") as file:
-            found = json.loads(file.read(_CARD))
+            content = json.loads(file.read(_CARD))
         return Card(
-            str(found["method"]),
-            bool(found["seeded"]),
-            int(found["suppressed"]),
-            bool(found["synthetic"]),
-            found["order"] == "random",
-            {str(name): int(level) for name, level in found["levels"].items()},
-            {str(name): str(role) for name, role in found["roles"].items()},
-            {str(name): float(value) for name, value in found["quality"].items()},
-            str(found["kind"]),
+            str(content["method"]),
+            bool(content["seeded"]),
+            int(content["suppressed"]),
+            bool(content["synthetic"]),
+            content["order"] == "random",
+            {str(name): int(level) for name, level in content["levels"].items()},
+            {str(name): str(role) for name, role in content["roles"].items()},
+            {str(name): float(value) for name, value in content["quality"].items()},
+            str(content["kind"]),
             {
                 str(name): "number" if kind == "number" else "text"
-                for name, kind in found.get("types", {}).items()
+                for name, kind in content.get("types", {}).items()
             },
-            _figures(found.get("claim", {})),
+            _figures(content.get("claim", {})),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{path.name} is no card of a release; remove it.") from None
+        raise InputError(f"{path.name} is not a release card. Remove it.") from None
 
 
-def _figures(told: Mapping[str, Any]) -> Claim | None:
-    """Read what `claim_content` writes."""
-    if not told:
+def _figures(content: Mapping[str, Any]) -> Claim | None:
+    if not content:
         return None
-    k, l, t = (told.get(name) for name in ("k", "l", "t"))  # noqa: E741
+    k, l, t = (content.get(name) for name in ("k", "l", "t"))  # noqa: E741
     return Claim(
-        tuple(map(str, told["columns"])),
-        tuple(map(str, told.get("confidential", ()))),
+        tuple(map(str, content["columns"])),
+        tuple(map(str, content.get("confidential", ()))),
         None if k is None else int(k),
         None if l is None else float(l),
-        str(told.get("diversity", "distinct")),
-        float(told.get("c", 4.0)),
+        str(content.get("diversity", "distinct")),
+        float(content.get("c", 4.0)),
         None if t is None else float(t),
-        str(told.get("distance", "equal")),
+        str(content.get("distance", "equal")),
     )
 
 
 UNKNOWN = (
-    "Which rows of {} are which of the original is not known: some were removed, or their order is"
-    " random, and a link is never written. A method that draws nothing is applied again to find"
-    " them: give the columns and --hierarchies it was made with. Or name the method instead of"
-    ' the file, as in "ola(k=10, suppression=0.05)": it is then applied, and what it gives is'
-    " looked at."
+    "The original row of each row in {} is unknown: rows were removed, or their order is random,"
+    " and links are never written. Mechanisms without randomness are applied again to find them:"
+    " pass the columns and --hierarchies of the release. Or pass the mechanism instead of the"
+    ' file, such as "ola(k=10, suppression=0.05)", which is then applied to the original.'
 )
 
 
 def read_release(path: Path, original: Table, source: Source) -> Release:
-    """Read a release, and find which rows are whose, as far as that can be known.
+    """Return the release in a file, with the original row of each row if possible.
 
-    Row i is row i where there are as many rows in their order. Else the method of the card is
-    applied again, if it draws nothing: where that gives the same table, its rows are known.
+    With as many rows as the original, in order, row i is row i. Otherwise the mechanism on the
+    card is applied again if it is deterministic. If the result is the same table, its rows are
+    known.
     """
     card = read_card(path)
     table = source.released(path, card.roles, card.types)
-    made = card.release(table)
+    release = card.release(table)
     if card.shuffled or card.synthetic or len(table) != len(original):
-        return again(original, card, table) or made
-    return replace(made, rows=np.arange(len(table)))
+        return again(original, card, table) or release
+    return replace(release, rows=np.arange(len(table)))
 
 
 def again(original: Table, card: Card, table: Table) -> Release | None:
-    """Return what the method of a card gives, if it draws nothing and gives that table."""
+    """Return the result of the card's mechanism, if it is deterministic and gives this table."""
     try:
         steps = [MECHANISMS.parse(spec) for spec in card.method.split(" | ")]
         if any(step.random for step in steps):
             return None
-        found = protect(original, steps)
-    except VeilError:  # of another version, or with other roles or columns
+        release = protect(original, steps)
+    except VeilError:  # from another version, or with other roles or columns
         return None
-    return found if _rows(found.table) == _rows(table) else None
+    return release if _rows(release.table) == _rows(table) else None
 
 
 def _rows(table: Table) -> "Counter[tuple[object, ...]]":
-    """Count rows, whatever their order."""
     columns = [table.column(name).texts.tolist() for name in sorted(table.columns)]
     return Counter(zip(*columns, strict=True))
 
 
-def make_release(given: str, original: Table, source: Source, seed: int | None) -> Release:
-    """Return the release of a file, or the one that a method makes."""
-    name = given.partition("(")[0].strip()
-    if name in MECHANISMS.names() and not Path(given).exists():
-        return protect(original, given, rng=seed)
-    path = Path(given)
+def make_release(source: str, original: Table, roles: Source, seed: int | None) -> Release:
+    """Return the release in a file, or the result of a mechanism on the original."""
+    name = source.partition("(")[0].strip()
+    if name in MECHANISMS.names() and not Path(source).exists():
+        return protect(original, source, rng=seed)
+    path = Path(source)
     if not path.is_file():
-        raise InputError("There is no such file, and no method of that name; see --help.")
-    return read_release(path, original, source)
+        raise InputError("There is no file and no mechanism of that name. See --help.")
+    return read_release(path, original, roles)
 
 
-def require_rows(release: Release, given: str) -> None:
-    """Raise where it is not known which released row is which."""
+def require_rows(release: Release, source: str) -> None:
+    """Raise if the original rows of a release are unknown."""
     if release.rows is None:
-        raise InputError(UNKNOWN.format(Path(given).name))
+        raise InputError(UNKNOWN.format(Path(source).name))

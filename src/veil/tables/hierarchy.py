@@ -1,4 +1,4 @@
-"""Hierarchies of labels, and how they are built from values."""
+"""Generalisation hierarchies, and builders that derive them from values."""
 
 import csv
 import math
@@ -27,18 +27,18 @@ Builder = Callable[[Column], Rows]
 @brief()
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """Labels of each leaf at every level, from the value itself (0) to the top.
+    """The label of each leaf at every level, from the value itself (0) to the top.
 
     Attributes
     ----------
     leaves
-        The values, as they are written.
+        The values, as strings.
     labels
-        Per level, the different labels, in the order of the rows.
+        Per level, the distinct labels, in the order of the rows.
     codes
-        Per level, which label each leaf has: (leaves,).
+        Per level, the label of each leaf (leaves,).
     public
-        Whether the leaves were declared; a builder reads them off the column.
+        Whether the leaves were declared, not read from the data by a builder.
     """
 
     leaves: tuple[str, ...]
@@ -48,17 +48,17 @@ class Hierarchy:
 
     @property
     def height(self) -> int:
-        """The level of the top."""
+        """Level of the top."""
         return len(self.labels) - 1
 
     @cached_property
     def place(self) -> dict[str, int]:
-        """Where each leaf stands."""
+        """Index of each leaf."""
         return {leaf: i for i, leaf in enumerate(self.leaves)}
 
     @property
     def rows(self) -> dict[str, tuple[str, ...]]:
-        """Of each leaf the labels between it and the top."""
+        """Labels of each leaf, between the value itself and the top."""
         between = [
             [names[code] for code in codes]
             for names, codes in zip(self.labels[1:-1], self.codes[1:-1], strict=True)
@@ -72,61 +72,64 @@ class Hierarchy:
         absent = places.count(-1)
         if absent:
             raise InputError(
-                f"A hierarchy lacks {absent:,} of its column's values, which a method made that"
-                " was applied before; apply the one that generalises first."
+                f"A hierarchy lacks {absent:,} values of its column, which come from an earlier"
+                " mechanism. Apply the mechanism that generalises first."
             )
         return np.array(places, dtype=np.int64)
 
     @cached_property
     def parents(self) -> tuple[Ids, ...]:
-        """Per level below the top, the label above of each label."""
-        made = []
+        """Per level below the top, the parent of each label."""
+        parents = []
         for below, above in pairwise(self.codes):
             parent = np.zeros(int(below.max(initial=-1)) + 1, dtype=np.int64)
             parent[below] = above
-            made.append(parent)
-        return tuple(made)
+            parents.append(parent)
+        return tuple(parents)
 
     @cached_property
-    def found(self) -> dict[str, tuple[int, int]]:
-        """The lowest level, and the number there, of every label."""
-        made: dict[str, tuple[int, int]] = {}
+    def label_levels(self) -> dict[str, tuple[int, int]]:
+        """Lowest level of each label, and its code there."""
+        levels: dict[str, tuple[int, int]] = {}
         for level, labels in enumerate(self.labels):
             for code, label in enumerate(labels):
-                made.setdefault(label, (level, code))
-        return made
+                levels.setdefault(label, (level, code))
+        return levels
 
     @classmethod
     def of_rows(cls, rows: Rows, name: str) -> "Hierarchy":
-        """Check rows of (value, level 1, ..., top), and number their labels."""
+        """Return the hierarchy of rows of (value, level 1, ..., top), after checking them."""
         width = {len(row) for row in rows}
         if not rows or len(width) != 1 or 0 in width:
             raise InputError(
-                f"The hierarchy of '{name}' must have rows of one length: value, level 1, ... top."
+                f"The hierarchy of '{name}' must have rows of equal length: value, level 1, ..."
+                " top."
             )
-        told = [[normalize("NFC", str(label)) for label in row] for row in rows]
-        if len({row[-1] for row in told}) > 1:
-            told = [[*row, TOP] for row in told]
-        leaves = tuple(row[0] for row in told)
+        texts = [[normalize("NFC", str(label)) for label in row] for row in rows]
+        if len({row[-1] for row in texts}) > 1:
+            texts = [[*row, TOP] for row in texts]
+        leaves = tuple(row[0] for row in texts)
         if len(set(leaves)) < len(leaves):
-            raise InputError(f"The hierarchy of '{name}' has two rows for one value; keep one.")
+            raise InputError(f"The hierarchy of '{name}' has two rows for one value. Keep one.")
         labels, codes = [], []
-        for level in zip(*told, strict=True):
-            seen: dict[str, int] = {}
+        for level in zip(*texts, strict=True):
+            numbers: dict[str, int] = {}
             codes.append(
-                np.array([seen.setdefault(label, len(seen)) for label in level], dtype=np.int64)
+                np.array(
+                    [numbers.setdefault(label, len(numbers)) for label in level], dtype=np.int64
+                )
             )
-            labels.append(tuple(seen))
+            labels.append(tuple(numbers))
         for number, (below, above) in enumerate(pairwise(codes)):
             if len(np.unique(np.stack([below, above]), axis=1).T) != len(labels[number]):
                 raise InputError(
-                    f"In the hierarchy of '{name}' a label of level {number} has two labels above"
-                    " it; each must have one."
+                    f"In the hierarchy of '{name}' a label of level {number} has two parents. Each"
+                    " label must have one."
                 )
         return cls(leaves, tuple(labels), tuple(codes))
 
     def spelled(self, column: Column, name: str) -> "Hierarchy":
-        """Return the same with its leaves as a column of numbers has them: 39 for 39.0."""
+        """Return the hierarchy with leaves in the canonical form of the column: 39 for 39.0."""
         if not column.numeric:
             return self
         leaves = [canonical(leaf, numeric=True) or leaf for leaf in self.leaves]
@@ -143,27 +146,26 @@ class Hierarchy:
     def of(
         cls, source: "str | Path | Rows | Builder | Hierarchy", column: Column, name: str
     ) -> "Hierarchy":
-        """Read a file, take rows, or build one; every value of the column must be in it."""
+        """Return a hierarchy from a file, rows or builder, with all values of the column."""
         if isinstance(source, Hierarchy):
-            made = source.spelled(column, name)
+            hierarchy = source.spelled(column, name)
         elif isinstance(source, str | Path):
-            made = cls.of_rows(_read(Path(source)), name).spelled(column, name)
+            hierarchy = cls.of_rows(_read(Path(source)), name).spelled(column, name)
         elif callable(source):
-            made = replace(cls.of_rows(source(column), name), public=False)
+            hierarchy = replace(cls.of_rows(source(column), name), public=False)
         else:
-            made = cls.of_rows(source, name).spelled(column, name)
-        absent = sum(category not in made.place for category in column.categories)
+            hierarchy = cls.of_rows(source, name).spelled(column, name)
+        absent = sum(category not in hierarchy.place for category in column.categories)
         if absent:
             raise InputError(
-                f"The hierarchy of '{name}' lacks {absent:,} values of the column; add them."
+                f"The hierarchy of '{name}' lacks {absent:,} values of the column. Add them."
             )
-        return made
+        return hierarchy
 
 
 def _read(path: Path) -> Rows:
-    """Read a CSV of ARX: values with ';' between them, no header."""
     if not path.is_file():
-        raise InputError(f"There is no file of a hierarchy {path.name}.")
+        raise InputError(f"The hierarchy file {path.name} does not exist.")
     lines: Iterable[str] = read_lines(path)
     return [row for row in csv.reader(lines, delimiter=";") if row]
 
@@ -172,7 +174,7 @@ _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
 def intervals(width: float = 10, steps: int = 3, origin: float = 0) -> Builder:
-    """Put numbers into intervals whose width doubles at each of `steps` levels, then the top.
+    """Return a builder of intervals whose width doubles at each of `steps` levels, then the top.
 
     >>> intervals(width=5, steps=2)(Column.of([3, 7, 12]))
     [['3', '[0-4]', '[0-9]', '*'], ['7', '[5-9]', '[0-9]', '*'], ['12', '[10-14]', '[10-19]', '*']]
@@ -182,7 +184,7 @@ def intervals(width: float = 10, steps: int = 3, origin: float = 0) -> Builder:
 
     def rows(column: Column) -> Rows:
         if not column.numeric:
-            raise InputError("Intervals are for columns of numbers.")
+            raise InputError("Intervals need a column of numbers.")
         whole = bool((column.numbers == column.numbers.round()).all()) and width == int(width)
         return [
             [
@@ -200,14 +202,14 @@ def intervals(width: float = 10, steps: int = 3, origin: float = 0) -> Builder:
 
 
 def interval(number: float, width: float, origin: float = 0, *, whole: bool) -> str:
-    """Return the interval of a number: closed for whole numbers, closed-open for reals."""
+    """Return the interval of a number: closed for integers, half-open for reals."""
     low = origin + width * math.floor((number - origin) / width)
     high = low + width - (1 if whole else 0)
     return f"[{format_number(low)}-{format_number(high)}]"
 
 
 def prefix() -> Builder:
-    """Cut codes from the right, one sign a level: 12345, 1234*, 123**, ... then the top."""
+    """Return a builder that masks codes from the right: 12345, 1234*, 123**, ... then the top."""
 
     def rows(column: Column) -> Rows:
         wide = max(map(len, column.categories), default=0)
@@ -221,24 +223,24 @@ def prefix() -> Builder:
 
 
 def dates() -> Builder:
-    """Take days to months, years and decades: 1987-03-21, 1987-03, 1987, 1980-1989, the top."""
+    """Return a builder from days to decades: 1987-03-21, 1987-03, 1987, 1980-1989, the top."""
 
     def rows(column: Column) -> Rows:
-        made = []
+        hierarchy_rows = []
         for label in column.categories:
-            found = _DATE.match(label)
-            if found is None:
+            match = _DATE.match(label)
+            if match is None:
                 raise InputError("Dates must be written as YYYY-MM-DD.")
-            year, month, _ = found.groups()
+            year, month, _ = match.groups()
             decade = int(year) // 10 * 10
-            made.append([label, f"{year}-{month}", year, f"{decade}-{decade + 9}", TOP])
-        return made
+            hierarchy_rows.append([label, f"{year}-{month}", year, f"{decade}-{decade + 9}", TOP])
+        return hierarchy_rows
 
     return rows
 
 
 def builder(spec: str) -> Builder | None:
-    """Return the builder that a spec names, as ``intervals(width=10)``, or None."""
+    """Return the builder of a spec such as ``intervals(width=10)``, or None."""
     makers = {"intervals": intervals, "prefix": prefix, "dates": dates}
     if "(" not in spec or spec.partition("(")[0].strip() not in makers:
         return None

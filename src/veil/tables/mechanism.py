@@ -1,4 +1,4 @@
-"""The contract of mechanisms, the release of a table, and `protect`, which makes it."""
+"""The contract of mechanisms, the release of a table, and `protect`, which creates it."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -29,13 +29,13 @@ _MIXED = (
     " for each record. Apply this mechanism to the original table."
 )
 GROUPS = (2, 3, 5, 10, 20, 50, 100)  # sizes of groups to choose from
-_FEW = 4  # groups that a table must have room for
+_FEW = 4  # a table must be large enough for this many groups
 
 Presets = Callable[[Table], Sequence[str]]
 
 
 class Grid(NamedTuple):
-    """Values of one parameter that a study compares; `groups` are sizes of groups of rows."""
+    """Values of one parameter that a study compares; `groups` means that they are group sizes."""
 
     spec: str
     parameter: str
@@ -44,7 +44,7 @@ class Grid(NamedTuple):
 
 
 def group_sizes(table: Table) -> list[int]:
-    """Return the sizes of groups of which a table has room for four; 2 in any case."""
+    """Return the group sizes that let the table have at least four groups, or [2]."""
     return [k for k in GROUPS if k * _FEW <= len(table)] or [2]
 
 
@@ -69,16 +69,16 @@ class Masked:
 class Mechanism(Component):
     """Masks a table.
 
-    `kind` is the kind of columns it works on unless they are named: numeric, categorical or any
-    quasi-identifiers, the confidential columns, or all columns. `random` is whether anything is
-    drawn. `family` groups mechanisms that work alike, and `needs` lists what must be declared
-    ("qi", "hierarchies"). `changes` says whether rows keep their places ("values").
+    `kind` is the kind of columns it works on by default: numeric, categorical or any
+    quasi-identifiers, the confidential columns, or all columns. `random` is whether it uses
+    randomness. `family` groups similar mechanisms, and `needs` lists what must be declared
+    ("qi", "hierarchies").
 
-    `presets` returns specs for a table, each protecting more than the last. A mechanism that has
-    them is offered on pages: a request can then name it with any of its parameters, so none of
-    these may name something to open. `most_cells` is the number of known cells (rows times
-    quasi-identifiers) beyond which a page does not wait for it. `grid` is compared by `veil tables
-    choose` if no mechanism is named, on tables that the mechanism `fits`.
+    `presets` returns specs for a table, each protecting more than the last. Pages offer mechanisms
+    with presets. A request can then set any of their parameters, so no parameter may name a file
+    to open. Above `most_cells` known cells (rows times quasi-identifiers) a page does not wait for
+    the result. `veil tables choose` compares the values of `grid` by default, on tables that the
+    mechanism `fits`.
     """
 
     family: ClassVar[str] = "Other"
@@ -91,7 +91,7 @@ class Mechanism(Component):
 
     @classmethod
     def fits(cls, table: Table) -> bool:
-        """Whether every quasi-identifier is of its kind, and has the hierarchy that it needs."""
+        """Return whether all quasi-identifiers have the kind and the hierarchies that it needs."""
         names = table.require_qi()
         if "hierarchies" in cls.needs and not all(name in table.hierarchies for name in names):
             return False
@@ -109,7 +109,7 @@ class Mechanism(Component):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proved of a release of any table; by default nothing."""
+        """What is proved about the release of any table; nothing by default."""
         return nothing()
 
     @abstractmethod
@@ -117,18 +117,18 @@ class Mechanism(Component):
         """Mask the columns of a table without identifiers."""
 
     def chosen(self, table: Table, columns: Sequence[str] | None) -> tuple[str, ...]:
-        """Return the columns to mask: those that are named, or the usual ones of this kind."""
+        """Return the columns to mask: `columns`, or by default all of this kind."""
         if columns is None:
             return self._usual(table)
         if isinstance(columns, str):
-            raise InputError("Columns are given as a list of names, not as one text.")
+            raise InputError("Columns must be a list of names, not a single string.")
         names = tuple(columns)
         if len(set(names)) < len(names):
-            raise InputError(f"A column is named twice for {self.name}; name each once.")
+            raise InputError(f"A column is listed twice for {self.name}. List each once.")
         for name in names:
             column = table.column(name)
             if self.kind == "numeric" and not column.numeric:
-                raise InputError(f"{self.name} is for numbers; the column '{name}' has texts.")
+                raise InputError(f"{self.name} needs numbers. The column '{name}' has text.")
         if not names:
             raise InputError(f"{self.name} needs at least one column.")
         return names
@@ -139,18 +139,19 @@ class Mechanism(Component):
         if self.kind == "confidential":
             if not table.confidential:
                 raise InputError(
-                    f"{self.name} works on confidential columns; declare them, or name columns."
+                    f"{self.name} works on confidential columns. Declare them, or name columns."
                 )
             return table.confidential
-        wanted = {"numeric": True, "categorical": False}.get(self.kind)
+        numeric = {"numeric": True, "categorical": False}.get(self.kind)
         names = tuple(
             name
             for name in table.require_qi()
-            if wanted is None or table.column(name).numeric == wanted
+            if numeric is None or table.column(name).numeric == numeric
         )
         if not names:
             raise InputError(
-                f"No quasi-identifier is {self.kind}, as {self.name} needs; name the columns."
+                f"{self.name} needs {self.kind} quasi-identifiers, and there are none. Name the"
+                " columns."
             )
         return names
 
@@ -167,20 +168,20 @@ class Release:
     method
         Specs of the mechanisms, in order.
     guarantee
-        What is proved of it.
+        What is proved about the release.
     seeded
-        Whether anyone who knows the seed can repeat the draws: **not private**.
+        Whether anyone who knows the seed can reproduce the release: **not private**.
     levels
         By column the level of its hierarchy, for mechanisms that generalise whole columns.
     suppressed
         Number of rows that were removed.
     rows
-        For each released row its row in the original, for measuring; None for synthetic data.
+        Original row of each released row, for measuring; None for synthetic data.
         Never written to a file.
     groups
         A label for each released row, for mechanisms that form groups, or None.
     kept
-        Public facts by name that inverting or attacking the mechanism needs.
+        Public facts by name, which `invert` and attacks need.
     """
 
     table: Table
@@ -195,17 +196,17 @@ class Release:
 
     @property
     def mechanism(self) -> str:
-        """Specs of the mechanisms; releases of all kinds have this property."""
+        """Specs of the mechanisms. Releases in all domains have this property."""
         return self.method
 
     @property
     def cost(self) -> Guarantee:
-        """What is proved of it; releases of all kinds have this property."""
+        """What is proved about the release. Releases in all domains have this property."""
         return self.guarantee
 
     @property
     def given_up(self) -> tuple[str, ...]:
-        """Columns that are generalised to the top, which leaves nothing of their values."""
+        """Columns that are fully generalised, so none of their values remain."""
         return top_columns(self.table, self.levels)
 
     def __len__(self) -> int:
@@ -213,10 +214,12 @@ class Release:
 
 
 def top_columns(table: Table, levels: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the columns in which every value is the top of the hierarchy."""
-    known = table.hierarchies
+    """Return the columns whose values are all generalised to the top."""
+    hierarchies = table.hierarchies
     return tuple(
-        name for name, level in levels.items() if name in known and level >= known[name].height > 0
+        name
+        for name, level in levels.items()
+        if name in hierarchies and level >= hierarchies[name].height > 0
     )
 
 
@@ -240,19 +243,19 @@ def protect(
     columns: Sequence[str] | None = None,
     rng: Randomness = None,
 ) -> "Release | CellRelease":
-    """Release a masked table, or table of counts, or raise and release nothing.
+    """Release a masked table or masked counts. If a step fails, nothing is released.
 
     Parameters
     ----------
     table
-        Table of `tables.load`, or cells of `tables.tabulate`.
+        A table from `tables.load`, or cells from `tables.tabulate`.
     method
         A mechanism, its spec, or a list of them, which are applied in order.
     columns
-        The columns to work on; by default the usual ones of the mechanism.
+        Columns to mask. By default those that the mechanism is for.
     rng
-        None for fresh randomness of the operating system. A seed or a generator makes the release
-        repeatable, which is for experiments: it is marked as seeded and **not private**.
+        By default fresh randomness from the operating system. A seed or generator makes the
+        release reproducible for experiments. It is then marked as seeded: **not private**.
     """
     from veil.tables.mechanisms import MECHANISMS
 
@@ -260,10 +263,10 @@ def protect(
         from veil.tables.cells.release import protect_cells
 
         if columns is not None:
-            raise ParameterError("Cells have no columns to choose; tabulate says what they count.")
+            raise ParameterError("Cells have no columns to choose. Choose them in tabulate.")
         return protect_cells(table, method, rng)
     if not isinstance(table, Table):
-        raise InputError("What is protected is a table of tables.load, or cells of tabulate.")
+        raise InputError("protect needs a table from tables.load, or cells from tables.tabulate.")
     several = isinstance(method, Sequence) and not isinstance(method, str)
     steps: list[Mechanism] = [
         spec if isinstance(spec, Mechanism) else MECHANISMS.parse(spec)
@@ -297,7 +300,6 @@ def protect(
 
 
 def _joined(before: Masked, after: Masked) -> Masked:
-    """Return the result of two mechanisms, with rows followed through both."""
     rows: Ids | None = None
     if before.rows is not None and after.rows is not None:
         rows = before.rows[after.rows]
@@ -313,10 +315,10 @@ def _joined(before: Masked, after: Masked) -> Masked:
 
 
 def _after(first: Guarantee, second: Guarantee, *, by_row: bool) -> Guarantee:
-    """Return what is proved if one mechanism works on the result of another.
+    """Return what is proved when one mechanism is applied to the output of another.
 
-    `by_row` is whether each row was masked separately so far. Otherwise a record may influence
-    many rows, and a budget for each row is not one for each record.
+    `by_row` is whether every row has been masked separately so far. Otherwise a record may
+    influence many rows, and a budget for each row is not one for each record.
     """
     if first.kind in _BUDGETS:  # post-processing
         return first
@@ -335,7 +337,7 @@ def invert(release: Release, column: str) -> Mapping[str, float]:
     below 0 or above 1 if noise is larger than the share; clipping would bias it.
     """
     if not isinstance(release, Release):
-        raise InputError("Inverted is a release of a table, which tables.protect makes.")
+        raise InputError("invert needs a release of a table, from tables.protect.")
     matrices = cast(Mapping[str, tuple[tuple[str, ...], Floats]], release.kept.get("pram", {}))
     if column not in matrices:
         raise InputError(
@@ -343,11 +345,13 @@ def invert(release: Release, column: str) -> Mapping[str, float]:
         )
     categories, matrix = matrices[column]
     texts = release.table.column(column)
-    place = {label: i for i, label in enumerate(categories)}
-    at = np.array([place[label] for label in texts.categories], dtype=np.int64)
+    index = {label: i for i, label in enumerate(categories)}
+    positions = np.array([index[label] for label in texts.categories], dtype=np.int64)
     codes = texts.codes[texts.codes >= 0]
-    counts = np.bincount(at[codes], minlength=len(categories))
+    counts = np.bincount(positions[codes], minlength=len(categories))
     if np.linalg.cond(matrix) > 1e12:
-        raise InputError("The matrix cannot be inverted: what was released tells nothing.")
+        raise InputError(
+            "The matrix cannot be inverted: the released values carry no information."
+        )
     shares = np.linalg.solve(matrix.T, counts / max(1, counts.sum()))
     return {label: float(share) for label, share in zip(categories, shares, strict=True)}

@@ -27,7 +27,7 @@ def plane(
     population: Table | float | None = None,
     control: Table | None = None,
 ) -> Plane:
-    """Protect a table by each mechanism, attack the releases, and measure what they are worth.
+    """Protect a table by each mechanism, attack the releases, and measure their utility.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ def plane(
     specs
         Mechanisms, or their specs.
     attacker, utility
-        Who attacks, and what utility is: see `attack` and `utility`.
+        The attack and the measure of utility; see `attack` and `utility`.
     times
-        How often each mechanism that draws is drawn; risk and utility are means over the draws.
+        Number of releases per randomised mechanism; risk and utility are means over them.
     population, control
-        For attackers that need them.
+        For attacks that need them.
     """
     if isinstance(times, bool) or not isinstance(times, int) or times < 1:
-        raise ParameterError("The 'times' argument must be a whole number >= 1.")
+        raise ParameterError("The 'times' argument must be an integer >= 1.")
     measure = UTILITIES.parse(utility) if isinstance(utility, str) else utility
     material = TablesMaterial(t, t.name, measure, population, control)
     experiment = Tables.of(material, rng, draws=times)
@@ -51,5 +51,5 @@ def plane(
 
 
 def _short(mechanism: Component) -> str:
-    """Return a spec without the parameters at their default, unless all are."""
+    """Return a spec without its default parameters; with all of them if there is nothing else."""
     return mechanism.brief if "(" in mechanism.brief else str(mechanism)

@@ -1,4 +1,4 @@
-"""Mechanisms at several strengths, for a slider or a sweep."""
+"""Presets of mechanisms, for a slider or a sweep."""
 
 from veil.core.errors import InputError
 from veil.tables.mechanism import GROUPS
@@ -15,12 +15,12 @@ def strengths(name: str, table: Table) -> list[str]:
     """
     presets = MECHANISMS.get(name).presets
     if presets is None:
-        raise InputError(f"The mechanism {name} has no presets; name it with its parameters.")
+        raise InputError(f"The mechanism {name} has no presets. Try a spec with parameters.")
     return list(presets(table))
 
 
 def unfit(name: str, table: Table) -> str:
-    """Say why the presets of a mechanism cannot be used on a table, or nothing."""
+    """Return why the presets of a mechanism cannot be used on a table, or ""."""
     try:
         MECHANISMS.parse(strengths(name, table)[0]).chosen(table, None)
     except InputError as error:
@@ -31,7 +31,7 @@ def unfit(name: str, table: Table) -> str:
 
 
 def ladder(table: Table) -> list[dict[str, object]]:
-    """Return the grids of a study: those of the mechanisms that fit a table.
+    """Return the study grids of the mechanisms that fit a table.
 
     >>> from veil.tables.schema import load
     >>> ages = load({"age": list(range(40))}, qi=["age"])
@@ -39,7 +39,7 @@ def ladder(table: Table) -> list[dict[str, object]]:
     ['mdav', 'mondrian', 'noise', 'rank_swap']
     """
     if len(table) < 2 * min(GROUPS):
-        raise InputError("The table has too few rows to choose a mechanism for it.")
+        raise InputError("The table has too few rows to choose a mechanism.")
     grids = []
     for cls in map(MECHANISMS.get, MECHANISMS.names()):
         grid = vars(cls).get("grid")  # not inherited: it names its mechanism

@@ -1,12 +1,12 @@
 """Count a released file again, and compare it with the claim on its card.
 
-What is claimed is a property of the bytes that leave. So this module reads the file as any other
-reader would, with the csv module or pyarrow, and counts with dictionaries. It shares no code with
-what reads, anonymises, measures and writes tables in this package: a fault there shows here.
+A claim is about the bytes that leave. So this module reads the file as any other reader would,
+with the csv module or pyarrow, and counts with dictionaries. It shares no code with the modules
+that read, anonymise, measure and write tables, so that it exposes their bugs.
 
-Two rows are alike if the file has the same characters in all quasi-identifiers. For l, values that
-differ in case, blanks or the spelling of a number are one, and an empty field is none. For t each
-class is compared with the file as a whole; an empty field is a value like others.
+Two rows are in one class if the file has the same characters in all quasi-identifiers. For l,
+values that differ only in case, blanks or the spelling of a number are one, and empty fields do
+not count. For t each class is compared with the whole file; an empty field is a value like others.
 """
 
 import csv
@@ -35,14 +35,14 @@ Counts = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Claim:
-    """What a card claims of the classes of rows that look alike.
+    """The claim of a card about equivalence classes.
 
     Attributes
     ----------
     qi, confidential
-        The columns it speaks of.
+        The columns of the claim.
     k, l, diversity, c, t, distance
-        As in `veil.tables.criteria.Requirements`; None is not claimed.
+        As in `veil.tables.criteria.Requirements`; None if not claimed.
     """
 
     qi: tuple[str, ...]
@@ -56,16 +56,16 @@ class Claim:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Confidential columns of which something is claimed."""
+        """Confidential columns with a claim."""
         return () if self.l is None and self.t is None else self.confidential
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How far the values of a confidential column are from each other.
+    """The distances between values of a confidential column.
 
-    `place` is the order of texts, None where values are numbers; `labels` has the labels of a
-    value from the first level to the one below the top.
+    `place` is the order of strings, None for numbers; `labels` has the labels of each value, from
+    level 1 to the one below the top.
     """
 
     place: Mapping[str, int] | None = None
@@ -74,7 +74,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What of a claim does not hold, and what could not be counted; a phrase for each figure."""
+    """The parts of a claim that do not hold, and those that could not be checked, as phrases."""
 
     faults: tuple[str, ...]
     unknown: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class Verdict:
 
 @dataclass
 class Recount:
-    """Rows of each class, and of each class and confidential value."""
+    """Number of rows of each class, and of each confidential value in it."""
 
     sizes: "Counter[Class]" = field(default_factory=Counter)
     values: dict[str, dict[Class, "Counter[str]"]] = field(default_factory=dict)
@@ -91,33 +91,33 @@ class Recount:
     def of_file(
         cls, path: Path, claim: Claim, suffix: str | None = None, *, excel_safe: bool = False
     ) -> "Recount":
-        """Count a file; `suffix` says what it is where its name does not."""
-        made = cls(Counter(), {name: defaultdict(Counter) for name in claim.columns})
+        """Count the rows of a file; `suffix` overrides that of its name."""
+        recount = cls(Counter(), {name: defaultdict(Counter) for name in claim.columns})
         parquet = (suffix or path.suffix).lower() == ".parquet"
         rows = _parquet_rows(path) if parquet else _csv_rows(path)
         header = next(rows, ())
-        known = [_position(header, name, excel_safe=excel_safe) for name in claim.qi]
+        quasi = [_position(header, name, excel_safe=excel_safe) for name in claim.qi]
         secret = [_position(header, name, excel_safe=excel_safe) for name in claim.columns]
-        tallies = list(zip(secret, made.values.values(), strict=True))
+        tallies = list(zip(secret, recount.values.values(), strict=True))
         for row in rows:
             if len(row) != len(header):
                 raise InputError("The released file has rows of different lengths.")
-            alike = tuple([row[at] for at in known])
-            made.sizes[alike] += 1
+            alike = tuple([row[at] for at in quasi])
+            recount.sizes[alike] += 1
             for at, tally in tallies:
                 tally[alike][row[at]] += 1
-        return made
+        return recount
 
     def add(self, other: "Recount") -> None:
-        """Add the rows of another file of the same release."""
+        """Add the counts of another file of the same release."""
         self.sizes.update(other.sizes)
         for name, classes in other.values.items():
-            mine = self.values.setdefault(name, defaultdict(Counter))
+            own = self.values.setdefault(name, defaultdict(Counter))
             for alike, counts in classes.items():
-                mine[alike].update(counts)
+                own[alike].update(counts)
 
     def verdict(self, claim: Claim, scales: Mapping[str, Scale] | None = None) -> "Verdict":
-        """Compare what was counted with a claim."""
+        """Compare the counts with a claim."""
         faults, unknown = [], []
         least = min(self.sizes.values(), default=None)
         if claim.k is not None and least is not None and least < claim.k:
@@ -128,7 +128,7 @@ class Recount:
             if claim.t is not None:
                 worst = _closeness(classes, claim.distance, (scales or {}).get(name))
                 if worst is None:
-                    unknown.append(f"t of '{name}', whose hierarchy is not known")
+                    unknown.append(f"t of '{name}', whose hierarchy is unknown")
                 elif worst > claim.t + _SLACK:
                     faults.append(f"t is {worst:.4g} and not {claim.t:g} in '{name}'")
         return Verdict(tuple(faults), tuple(unknown))
@@ -137,15 +137,16 @@ class Recount:
 def require_claim(
     counted: Recount, claim: Claim | None, scales: Mapping[str, Scale] | None = None
 ) -> None:
-    """Raise if the file of a release does not keep what is claimed of it."""
+    """Raise if the counts of a file do not meet its claim."""
     if claim is None:
         return
     verdict = counted.verdict(claim, scales)
     faults = (*verdict.faults, *verdict.unknown)
     if faults:
         raise InputError(
-            f"The file would not keep its claim ({'; '.join(faults)}), so that nothing is written;"
-            " protect the table in one step, and report this."
+            f"The file would break its claim ({'; '.join(faults)}), so nothing was written."
+            " Protect"
+            " the table in one step, and report this bug."
         )
 
 
@@ -157,7 +158,7 @@ def _csv_rows(path: Path) -> Iterator[Sequence[str]]:
                 if row:
                     yield row
         except (csv.Error, UnicodeDecodeError):
-            raise InputError("The released file is no CSV file in UTF-8.") from None
+            raise InputError("The released file must be a CSV file in UTF-8.") from None
 
 
 def _parquet_rows(path: Path) -> Iterator[Sequence[str]]:
@@ -169,7 +170,7 @@ def _parquet_rows(path: Path) -> Iterator[Sequence[str]]:
                 for row in zip(*columns, strict=True):
                     yield ["" if value is None else str(value) for value in row]
     except (OSError, ValueError):
-        raise InputError("The released file is no Parquet file.") from None
+        raise InputError("The released file must be a Parquet file.") from None
 
 
 def _position(header: Sequence[str], name: str, *, excel_safe: bool) -> int:
@@ -178,13 +179,12 @@ def _position(header: Sequence[str], name: str, *, excel_safe: bool) -> int:
         if written in names:
             return names.index(written)
     raise InputError(
-        f"The released file lacks the column '{name}', of which its card makes a claim; put the"
-        " file and its card together again."
+        f"The released file lacks the column '{name}' of the claim on its card. Put the file and"
+        " its own card together."
     )
 
 
 def _meaning(text: str) -> Any:  # noqa: ANN401 - a number or a text
-    """Return what a person reads."""
     bare = text.strip()
     if _PLAIN.fullmatch(bare):
         try:
@@ -228,7 +228,7 @@ def _diversity(counts: Sequence[int], claim: Claim, l: float) -> float:  # noqa:
 def _closeness(
     classes: Mapping[Class, Counts], distance: str, scale: Scale | None
 ) -> float | None:
-    """Return the largest distance of a class from the whole, None if it cannot be known."""
+    """Return the largest distance of a class from the whole file, or None without a scale."""
     whole: Counter[str] = Counter()
     for counts in classes.values():
         whole.update(counts)
@@ -239,7 +239,7 @@ def _closeness(
 def _distance(
     distance: str, whole: Counts, scale: Scale | None
 ) -> Callable[[Counts], float] | None:
-    """Return how far a class is from the whole, or None if that cannot be known."""
+    """Return the function that measures the distance of a class, or None if there is no scale."""
     if distance == "equal":
         return lambda counts: _variation(counts, whole)
     if distance == "ordered":
@@ -250,8 +250,10 @@ def _distance(
         return _Ordered(whole, order)
     if scale is None or scale.labels is None:
         return None
-    known = scale.labels
-    labels = {text: known[leaf] for text in whole if (leaf := _leaf(text, known)) in known}
+    hierarchy = scale.labels
+    labels = {
+        text: hierarchy[leaf] for text in whole if (leaf := _leaf(text, hierarchy)) in hierarchy
+    }
     if len(labels) < sum(map(bool, whole)):
         return None
     height = len(next(iter(labels.values()), ())) + 1
@@ -264,23 +266,23 @@ def _distance(
     return hierarchical
 
 
-def _leaf(text: str, known: Mapping[str, object]) -> str:
-    """Return a value as a hierarchy has it: without the quote of a spreadsheet, 2 for 2.0."""
-    if text not in known and text[:1] == "'":
+def _leaf(text: str, leaves: Mapping[str, object]) -> str:
+    """Return a value as spelled in a hierarchy: without the spreadsheet quote, 2 for 2.0."""
+    if text not in leaves and text[:1] == "'":
         text = text[1:]
-    if text not in known and _PLAIN.fullmatch(text):
+    if text not in leaves and _PLAIN.fullmatch(text):
         number = Decimal(text)
         return format(number.normalize(), "f") if number else "0"
     return text
 
 
 def _at_level(counts: Counts, labels: Mapping[str, tuple[str, ...]], level: int) -> Counts:
-    """Count labels of a level, the values themselves at -1; what is missing stays so."""
-    made: Counter[str] = Counter()
+    """Return the counts of labels at a level (-1: the values); missing values stay missing."""
+    level_counts: Counter[str] = Counter()
     for text, count in counts.items():
         above = labels.get(text) if level >= 0 else None
-        made[text if above is None else f"={above[level]}"] += count
-    return made
+        level_counts[text if above is None else f"={above[level]}"] += count
+    return level_counts
 
 
 def _variation(counts: Counts, whole: Counts) -> float:
@@ -294,12 +296,12 @@ def _order(whole: Counts, scale: Scale | None) -> list[str]:
 
 
 class _Ordered:
-    """The mean of |P - Q| over all values but the last, with cumulated shares P and Q."""
+    """The mean of |P - Q| over all values but the last, with cumulative shares P and Q."""
 
     def __init__(self, whole: Counts, order: Sequence[str]) -> None:
         total, running = sum(whole.values()), 0
         self._at = {text: i for i, text in enumerate(order)}
-        self._q, self._sums = [], [0.0]  # Q after each value, and sums of it
+        self._q, self._sums = [], [0.0]  # Q at each value, and its prefix sums
         for text in order:
             running += whole[text]
             self._q.append(running / total)
@@ -309,15 +311,15 @@ class _Ordered:
         last = len(self._q) - 1
         if last < 1:
             return 0.0
-        mine, running, found = sum(counts.values()), 0, 0.0
+        mine, running, total = sum(counts.values()), 0, 0.0
         places = sorted((self._at[text], n) for text, n in counts.items())
         for (start, n), (end, _) in pairwise([(0, 0), *places, (last, 0)]):
             running += n
-            found += self._apart(running / mine, start, max(start, min(end, last)))
-        return found / last
+            total += self._gap(running / mine, start, max(start, min(end, last)))
+        return total / last
 
-    def _apart(self, p: float, start: int, end: int) -> float:
-        """Add up |p - Q| from one value up to another: Q grows, and passes p once."""
+    def _gap(self, p: float, start: int, end: int) -> float:
+        """Return the sum of |p - Q| from `start` to `end`; Q grows, and crosses p once."""
         cut = bisect_left(self._q, p, start, end)
         below = p * (cut - start) - (self._sums[cut] - self._sums[start])
         above = (self._sums[end] - self._sums[cut]) - p * (end - cut)

@@ -1,13 +1,13 @@
-"""The role and the hierarchy of each column, and reading a table with them.
+"""Read tables, with the role and hierarchy of each column.
 
 ::
 
     [columns.age]
     role = "qi"
-    hierarchy = "adult_hierarchy_age.csv"     # beside the schema, or intervals(width=10, steps=3)
+    hierarchy = "adult_hierarchy_age.csv"     # next to the schema, or intervals(width=10, steps=3)
 
     [columns.zip]
-    type = "text"                             # or number; by default as the values look
+    type = "text"                             # or number; guessed from the values by default
 """
 
 import re
@@ -35,57 +35,54 @@ _TYPES = ("text", "number")
 
 
 def read_schema(path: Path) -> tuple[dict[str, Role], dict[str, Any]]:
-    """Return the roles, and what the hierarchies are made of, by column."""
+    """Return the role, and the hierarchy file or builder, of each column in a schema."""
     roles: dict[str, Role] = {}
     hierarchies: dict[str, Any] = {}
-    for name, told in _schema_columns(path).items():
-        role = told.get("role", "other")
+    for name, entry in _schema_columns(path).items():
+        role = entry.get("role", "other")
         if role not in ROLES:
             raise InputError(
                 f"In {path.name} the role of '{name}' must be one of {', '.join(ROLES)}."
             )
         roles[name] = cast(Role, role)
-        if "hierarchy" in told:
-            hierarchies[name] = _hierarchy(told["hierarchy"], path)
+        if "hierarchy" in entry:
+            hierarchies[name] = _hierarchy(entry["hierarchy"], path)
     return roles, hierarchies
 
 
 def read_types(path: Path) -> dict[str, Kind]:
-    """Return the columns of which a schema says that they have texts, or numbers."""
-    made: dict[str, Kind] = {}
-    for name, told in _schema_columns(path).items():
-        kind = told.get("type")
+    """Return the declared type (text or number) of each column in a schema."""
+    types: dict[str, Kind] = {}
+    for name, entry in _schema_columns(path).items():
+        kind = entry.get("type")
         if kind is not None and kind not in _TYPES:
             raise InputError(f"In {path.name} the type of '{name}' must be text or number.")
         if kind is not None:
-            made[name] = cast(Kind, kind)
-    return made
+            types[name] = cast(Kind, kind)
+    return types
 
 
 def _schema_columns(path: Path) -> dict[str, dict[str, Any]]:
-    """Return what a schema says of each column."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        schema = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError:
         raise InputError(f"The schema {path.name} cannot be read.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise InputError(f"The schema {path.name} is no TOML file.") from None
-    columns = found.get("columns")
-    if set(found) != {"columns"} or not isinstance(columns, dict):
-        raise InputError(f"The schema {path.name} must have one table, [columns].")
-    for told in columns.values():
-        if not isinstance(told, dict) or not set(told) <= _KEYS:
-            raise InputError(
-                f"In {path.name} a column has the keys role, hierarchy and type alone."
-            )
+        raise InputError(f"The schema {path.name} is not a TOML file.") from None
+    columns = schema.get("columns")
+    if set(schema) != {"columns"} or not isinstance(columns, dict):
+        raise InputError(f"The schema {path.name} must have exactly one table, [columns].")
+    for entry in columns.values():
+        if not isinstance(entry, dict) or not set(entry) <= _KEYS:
+            raise InputError(f"In {path.name} a column can have only role, hierarchy and type.")
     return columns
 
 
-def _hierarchy(told: object, path: Path) -> Any:  # noqa: ANN401 - a path or a builder
-    if not isinstance(told, str):
-        raise InputError(f"In {path.name} a hierarchy is a file or a builder, as a text.")
-    made = builder(told)
-    return path.parent / told if made is None else made
+def _hierarchy(text: object, path: Path) -> Any:  # noqa: ANN401 - a path or a builder
+    if not isinstance(text, str):
+        raise InputError(f"In {path.name} a hierarchy must be a string: a file name or a builder.")
+    hierarchy = builder(text)
+    return path.parent / text if hierarchy is None else hierarchy
 
 
 BLOCK = 50_000  # rows
@@ -96,18 +93,18 @@ _WHOLE = re.compile(r"-?\d+\.0")
 def read_blocks(
     path: AnyFile, sep: str | None = None, rows: int = BLOCK, progress: Progress = lambda _: None
 ) -> tuple[tuple[str, ...], Iterator[Block]]:
-    """Return the names of the columns of a file, and its rows, so many at a time.
+    """Return the column names of a file, and its rows in blocks of at most `rows` rows.
 
-    Whole numbers that a Parquet file holds as doubles are read as a table writes them: 39.
+    Whole numbers that a Parquet file stores as doubles are read without a decimal point: 39.
     """
-    header, found = read_table(path, (), DelimitedLayout(delimiter=sep, cased=True), progress)
+    header, records = read_table(path, (), DelimitedLayout(delimiter=sep, cased=True), progress)
     doubles = [False] * len(header.names)
     if isinstance(path, Path) and path.suffix.lower() == ".parquet":
         texts = parquet_texts(path)
         doubles = [name not in texts for name in header.names]
 
     def blocks() -> Iterator[Block]:
-        while part := [row.values for row in islice(found, rows)]:
+        while part := [row.values for row in islice(records, rows)]:
             yield tuple(
                 _undoubled(column) if double else column
                 for column, double in zip(zip(*part, strict=True), doubles, strict=True)
@@ -117,7 +114,7 @@ def read_blocks(
 
 
 def own_types(path: AnyFile) -> dict[str, Kind]:
-    """Return the columns of which a file itself says that they have texts: Parquet does."""
+    """Return the columns that the file itself declares as text, which only Parquet can."""
     if isinstance(path, Path) and path.suffix.lower() == ".parquet" and path.is_file():
         return dict.fromkeys(parquet_texts(path), "text")
     return {}
@@ -132,27 +129,27 @@ def read_columns(
     *,
     verbatim: bool = False,
 ) -> dict[str, Column]:
-    """Read a file whole; equal texts of a column are one object.
+    """Read a whole file; equal strings of a column are one object.
 
-    `types` say of some columns that they have texts, or numbers. In a released file (`verbatim`)
-    values that are spelled in two ways are two: whoever has the file sees both.
+    `types` overrides the guessed type of some columns. With `verbatim`, for released files, two
+    spellings of a value are two values, because anyone who has the file sees both.
     """
     names, blocks = read_blocks(path, sep, progress=progress)
     types = own_types(path) | dict(types or {})
     gathered = [_Gathered(missing) for _ in names]
     for block in blocks:
-        for one, texts in zip(gathered, block, strict=True):
-            one.add(texts)
+        for encoder, texts in zip(gathered, block, strict=True):
+            encoder.add(texts)
     if not gathered or not len(gathered[0]):
         raise InputError(f"{path.name} has no rows.")
     return {
-        name: one.column(types.get(name), verbatim=verbatim)
-        for name, one in zip(names, gathered, strict=True)
+        name: encoder.column(types.get(name), verbatim=verbatim)
+        for name, encoder in zip(names, gathered, strict=True)
     }
 
 
 class _Gathered(dict[str, int]):
-    """Numbers the different texts of a column as they come, and keeps the numbers of its rows."""
+    """Encodes the strings of a column as integers, in the order of their first occurrence."""
 
     def __init__(self, missing: Sequence[str]) -> None:
         super().__init__(dict.fromkeys(missing, MISSING))
@@ -185,7 +182,7 @@ def _undoubled(texts: Sequence[str]) -> Sequence[str]:
 
 HierarchySource = str | Path | Rows | Builder | Hierarchy
 TableInput = str | Path | Mapping[str, Any] | Table
-_TELLING = 0.9  # share of different values from which a column without a role is pointed out
+_TELLING = 0.9  # warn about columns without a role above this share of distinct values
 
 
 def load(
@@ -203,58 +200,58 @@ def load(
     quiet: bool = False,
     progress: Progress = lambda _: None,
 ) -> Table:
-    """Open a table, and say what its columns are.
+    """Read a table, and declare the roles and hierarchies of its columns.
 
     Parameters
     ----------
     source
         Path of a CSV, TSV, JSONL or Parquet file, a dict of columns, or a frame.
     identifiers, qi, confidential, weight
-        Roles: what no release has; what an attacker may know; what must not be learnt; the
-        sampling weight. A column without a role is "other"; one whose values are different in more
-        than 90 % of the rows is warned of, since it may identify.
+        Roles: columns to remove from every release; columns that an attacker may know; columns
+        that an attacker must not learn; the sampling weight. All other columns are "other".
+        Columns without a role that have more than 90 % distinct values cause a warning, because
+        they may identify people.
     hierarchies
         By column: a path, rows of (value, level 1, ..., top), or a builder such as
-        `veil.tables.intervals(width=10)`. Or a folder with a file for each column that has one:
-        ``age.csv``, or one that ends in ``_age.csv``.
+        `veil.tables.intervals(width=10)`. Or a folder with a file per column, called ``age.csv``
+        or ending in ``_age.csv``.
     sep
-        What separates the columns of a file, where the file does not tell.
+        Column separator of a file. Detected by default.
     schema
-        TOML file with the roles, hierarchies and types of columns; what is given here wins over
-        it.
+        TOML file with the roles, hierarchies and types of columns. Arguments take precedence.
     missing
-        Texts of a file that mean that a value is missing.
+        Strings in the file that mean a missing value.
     text
-        Columns of texts, though all their values look like numbers. A column in which a value has
-        a leading zero (02139), or a number that no double holds (an account of 19 digits), or that
-        Parquet, Arrow or polars call text, is one without being named. Of all others 39, 39.0 and
-        +39 are one number, and are released as 39.
+        Columns to read as text even though all their values look like numbers. A column is text
+        without being listed if a value has a leading zero (02139), or is a number that no double
+        represents exactly (a 19-digit account number), or if Parquet, Arrow or polars declare it
+        as text. In all other columns 39, 39.0 and +39 are one number, which is released as 39.
     quiet
-        Whether to keep still about columns that tell rows apart: see `telling`.
+        Do not warn about columns that may identify people; see `telling`.
     progress
-        Called with the number of bytes of a file that have been read.
+        Called with the number of bytes read so far.
     """
     if isinstance(text, str):
-        raise InputError("Columns of texts are given as a list of columns, not as one text.")
+        raise InputError("'text' must be a list of column names, not a single string.")
     types: dict[str, Kind] = {} if schema is None else read_types(Path(schema))
     types |= dict.fromkeys(text, "text")
-    held, name = _columns(source, sep, missing, types, progress)
-    given: dict[str, Any] = {}
+    columns, name = _columns(source, sep, missing, types, progress)
+    sources: dict[str, Any] = {}
     roles: dict[str, Role] = {}
     if schema is not None:
-        roles, given = read_schema(Path(schema))
-    told = roles_of(identifiers, qi, confidential, weight)
-    roles = {column: role for column, role in roles.items() if column not in told} | told
+        roles, sources = read_schema(Path(schema))
+    explicit = roles_of(identifiers, qi, confidential, weight)
+    roles = {column: role for column, role in roles.items() if column not in explicit} | explicit
     folder = Path(hierarchies) if isinstance(hierarchies, str | Path) else None
     if folder is None:
-        given |= _hierarchies_by_column(hierarchies)
-    for column in (*roles, *given, *types):
-        if column not in held:
-            raise unknown_column(column, tuple(held))
+        sources |= _hierarchies_by_column(hierarchies)
+    for column in (*roles, *sources, *types):
+        if column not in columns:
+            raise unknown_column(column, tuple(columns))
     table = Table(
-        held,
+        columns,
         roles,
-        {column: Hierarchy.of(told_as, held[column], column) for column, told_as in given.items()},
+        {column: Hierarchy.of(spec, columns[column], column) for column, spec in sources.items()},
         name,
     )
     if folder is not None:
@@ -265,19 +262,19 @@ def load(
     return table
 
 
-def _hierarchies_by_column(given: object) -> dict[str, Any]:
-    if given is None:
+def _hierarchies_by_column(hierarchies: object) -> dict[str, Any]:
+    if hierarchies is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise InputError("Hierarchies are a folder of files, or a dict of one for each column.")
-    return dict(given)
+    if not isinstance(hierarchies, Mapping):
+        raise InputError("Hierarchies must be a folder, or a dict with one entry per column.")
+    return dict(hierarchies)
 
 
 def roles_of(
     identifiers: Sequence[str], qi: Sequence[str], confidential: Sequence[str], weight: str | None
 ) -> dict[str, Role]:
-    """Return the role of each column that is named; each has one."""
-    made: dict[str, Role] = {}
+    """Return the role of each listed column; raise an error if a column is listed twice."""
+    roles: dict[str, Role] = {}
     listed: list[tuple[Role, Sequence[str]]] = [
         ("identifier", identifiers),
         ("qi", qi),
@@ -286,12 +283,12 @@ def roles_of(
     ]
     for role, names in listed:
         if isinstance(names, str):
-            raise InputError("Roles are given as lists of columns, not as one text.")
+            raise InputError("Roles must be lists of column names, not single strings.")
         for name in names:
-            if name in made:
-                raise InputError(f"The column '{name}' has two roles; give it one.")
-            made[name] = role
-    return made
+            if name in roles:
+                raise InputError(f"The column '{name}' has two roles. It must have one.")
+            roles[name] = role
+    return roles
 
 
 def _columns(
@@ -302,10 +299,12 @@ def _columns(
     progress: Progress,
 ) -> tuple[dict[str, Column], str]:
     if isinstance(source, Table):
-        held = dict(source.held)
-        again = {name: kind for name, kind in types.items() if name in held}
-        held |= {name: Column.of_texts(held[name].texts, (), kind) for name, kind in again.items()}
-        return held, source.name
+        columns = dict(source.held)
+        retyped = {name: kind for name, kind in types.items() if name in columns}
+        columns |= {
+            name: Column.of_texts(columns[name].texts, (), kind) for name, kind in retyped.items()
+        }
+        return columns, source.name
     if isinstance(source, str | Path | HeldFile):
         path = Path(source) if isinstance(source, str) else source
         return read_columns(path, sep, missing, types, progress), path.stem
@@ -315,10 +314,12 @@ def _columns(
         columns = columns_of_frame(source)
         types = {**dict.fromkeys(texts_of_frame(source), "text"), **types}
         source = columns
-    held = {str(name): Column.of(values, types.get(str(name))) for name, values in source.items()}
-    if not held or not len(next(iter(held.values()))):
+    columns = {
+        str(name): Column.of(values, types.get(str(name))) for name, values in source.items()
+    }
+    if not columns or not len(next(iter(columns.values()))):
         raise InputError("A table needs at least one column and one row.")
-    return held, "table"
+    return columns, "table"
 
 
 def _check_weight(table: Table) -> None:
@@ -330,7 +331,7 @@ def _check_weight(table: Table) -> None:
 
 
 def telling(table: Table) -> tuple[str, ...]:
-    """Return the columns that nobody gave a role and in which nearly every row is different."""
+    """Return the columns without a role whose values are nearly all distinct."""
     if len(table) < 2:
         return ()
     return tuple(
@@ -341,12 +342,11 @@ def telling(table: Table) -> tuple[str, ...]:
 
 
 def _warn(table: Table) -> None:
-    """Point out columns that nobody gave a role and that tell rows apart."""
     names = telling(table)
     if names:
         warnings.warn(
-            f"Nearly every row has a value of its own in {', '.join(names)}, and no role is"
-            " declared; say whether they are identifiers, quasi-identifiers or confidential.",
+            f"Nearly all values are distinct in {', '.join(names)}, which have no role. Declare"
+            " them as identifiers, quasi-identifiers or confidential.",
             UserWarning,
             stacklevel=3,
         )
@@ -359,17 +359,17 @@ class Source:
     Attributes
     ----------
     identifiers
-        Columns that no release has, separated by commas.
+        Columns to remove from every release, separated by commas.
     qi
         Columns that an attacker may know, separated by commas.
     confidential
-        Columns that must not be learnt, separated by commas.
+        Columns that an attacker must not learn, separated by commas.
     weight
         Column of sampling weights.
     hierarchies
         Folder of hierarchies: age.csv, or ..._age.csv, for the column age.
     schema
-        TOML file of roles and hierarchies; other options win over it.
+        TOML file of roles and hierarchies; other options take precedence.
     sep
         Character between columns, if it cannot be detected.
     missing
@@ -395,19 +395,19 @@ class Source:
 
     @property
     def silent(self) -> bool:
-        """Whether nothing is said of any column."""
+        """Whether no role is declared."""
         return not (self.identifiers or self.qi or self.confidential or self.schema)
 
     @property
     def types(self) -> dict[str, Kind]:
-        """Columns that are said to have texts, or numbers."""
-        told: dict[str, Kind] = {} if self.schema is None else read_types(self.schema)
-        return told | dict.fromkeys(self.text, "text")
+        """Declared types by column."""
+        types: dict[str, Kind] = {} if self.schema is None else read_types(self.schema)
+        return types | dict.fromkeys(self.text, "text")
 
     def opened(
         self, path: str | Path, progress: Progress = lambda _: None
     ) -> tuple[Table, list[str]]:
-        """Open the original; return also what is to be warned of."""
+        """Return the original, and warnings about it."""
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always", UserWarning)
             table = load(
@@ -422,23 +422,25 @@ class Source:
                 text=self.text,
                 progress=progress,
             )
-        told = [str(one.message) for one in raised if issubclass(one.category, UserWarning)]
+        messages = [
+            str(warning.message) for warning in raised if issubclass(warning.category, UserWarning)
+        ]
         if self.hierarchies is not None:
             table = with_hierarchies(table, self.hierarchies)
-        return table, told
+        return table, messages
 
     def beside(self, path: Path) -> "Source":
-        """Return the same with the hierarchies that lie beside a file and have its name.
+        """Return a copy that uses the hierarchies next to a file, if they are named after it.
 
-        They are called ``adult_hierarchy_age.csv`` beside ``adult.csv``. What is said of
-        hierarchies counts instead.
+        For ``adult.csv`` these are files such as ``adult_hierarchy_age.csv``. Declared hierarchies
+        take precedence.
         """
-        named = (*self.qi, *self.confidential)
-        if self.hierarchies is not None or self.schema is not None or not named:
+        columns = (*self.qi, *self.confidential)
+        if self.hierarchies is not None or self.schema is not None or not columns:
             return self
         own = f"{path.name.split('.')[0]}_hierarchy_"
         try:
-            files = hierarchy_files(path.parent, named).values()
+            files = hierarchy_files(path.parent, columns).values()
         except InputError:
             return self
         if not files or not all(file.name.startswith(own) for file in files):
@@ -446,26 +448,26 @@ class Source:
         return replace(self, hierarchies=path.parent)
 
     def with_roles(self, roles: Mapping[str, str] | None) -> "Source":
-        """Return the same with the roles of a card, which count where nothing else is said."""
+        """Return a copy with the roles of a card; declared roles take precedence."""
         if not self.silent or not roles:
             return self
-        told = {role: tuple(name for name in roles if roles[name] == role) for role in ROLES}
-        weight = told["weight"][0] if told["weight"] else None
-        return replace(self, qi=told["qi"], confidential=told["confidential"], weight=weight)
+        by_role = {role: tuple(name for name in roles if roles[name] == role) for role in ROLES}
+        weight = by_role["weight"][0] if by_role["weight"] else None
+        return replace(self, qi=by_role["qi"], confidential=by_role["confidential"], weight=weight)
 
     def declared(self, names: Sequence[str]) -> tuple[dict[str, Role], dict[str, Any]]:
-        """Return the roles and hierarchies that are said of the columns of a file."""
-        roles, given = ({}, {}) if self.schema is None else read_schema(self.schema)
+        """Return the declared roles and hierarchies of a file with these columns."""
+        roles, sources = ({}, {}) if self.schema is None else read_schema(self.schema)
         weight = () if self.weight is None else (self.weight,)
-        told = roles_of(self.identifiers, self.qi, self.confidential, None)
-        roles = {**roles, **told, **dict.fromkeys(weight, "weight")}
-        for name in (*roles, *given, *self.types):
+        explicit = roles_of(self.identifiers, self.qi, self.confidential, None)
+        roles = {**roles, **explicit, **dict.fromkeys(weight, "weight")}
+        for name in (*roles, *sources, *self.types):
             if name not in names:
                 raise unknown_column(name, names)
         if self.hierarchies is not None:
-            wanted = [name for name in names if roles.get(name) in ("qi", "confidential")]
-            given |= hierarchy_files(self.hierarchies, wanted or names)
-        return roles, given
+            declared = [name for name in names if roles.get(name) in ("qi", "confidential")]
+            sources |= hierarchy_files(self.hierarchies, declared or names)
+        return roles, sources
 
     def released(
         self,
@@ -473,74 +475,76 @@ class Source:
         roles: Mapping[str, str] | None = None,
         types: Mapping[str, Kind] | None = None,
     ) -> Table:
-        """Open a release: its values may be labels, and identifiers are gone.
+        """Return the table of a released file, whose values may be labels.
 
-        `roles` are those of its card, which count where nothing else is said; `types` say which of
-        its columns have texts. Values that the file spells in two ways are two.
+        `roles` and `types` are those of the card. Declared roles take precedence. Two spellings of
+        a value are two values.
         """
-        known: dict[str, Kind] = {**self.types, **(types or {})}
-        table = Table(read_columns(path, types=known, verbatim=True), name=path.stem)
-        told: dict[str, Role] = {}
+        all_types: dict[str, Kind] = {**self.types, **(types or {})}
+        table = Table(read_columns(path, types=all_types, verbatim=True), name=path.stem)
+        declared: dict[str, Role] = {}
         if self.silent:
-            told = {name: role for name, role in (roles or {}).items() if name in table}  # type: ignore[misc]
+            declared = {name: role for name, role in (roles or {}).items() if name in table}  # type: ignore[misc]
         if self.schema is not None:
-            told = {
+            declared = {
                 name: role for name, role in read_schema(self.schema)[0].items() if name in table
             }
-        for role, names in self._named():
+        for role, names in self._declared_roles():
             for name in names:
                 if name not in table:
                     raise unknown_column(name, table.columns)
-                told[name] = role
-        table = replace(table, roles=told)
+                declared[name] = role
+        table = replace(table, roles=declared)
         if self.hierarchies is None:
             return table
         return with_hierarchies(table, self.hierarchies, table.confidential)
 
-    def _named(self) -> list[tuple[Role, Sequence[str]]]:
+    def _declared_roles(self) -> list[tuple[Role, Sequence[str]]]:
         weight = () if self.weight is None else (self.weight,)
         return [("qi", self.qi), ("confidential", self.confidential), ("weight", weight)]
 
 
 def at_worst(table: Table) -> tuple[Table, list[str]]:
-    """Take all columns without a role for known, where no quasi-identifier is declared.
+    """Treat columns without a role as known to the attacker, if no quasi-identifier is declared.
 
-    That is the worst that an attacker can know. Return also what is to be said of it.
+    This is the worst case. Returns the table, and a note for the user.
     """
     others = table.of_role("other")
     if table.qi or not others:
         return table, []
     roles = {**table.roles, **dict.fromkeys(others, "qi")}
-    told = f"No quasi-identifier is declared: an attacker is taken to know {', '.join(others)}."
-    return replace(table, roles=cast(Mapping[str, Role], roles)), [told]
+    note = f"No quasi-identifier is declared. We assume that attackers know {', '.join(others)}."
+    return replace(table, roles=cast(Mapping[str, Role], roles)), [note]
 
 
 def with_hierarchies(table: Table, folder: Path, names: Sequence[str] | None = None) -> Table:
-    """Return a table with the hierarchies of a folder.
+    """Return the table with the hierarchies of a folder.
 
-    They are those of `names`, by default of the quasi-identifiers and confidential columns, or of
-    all columns where none is declared.
+    Reads those of `names`; by default of the quasi-identifiers and confidential columns, or of all
+    columns if no roles are declared.
     """
     declared = (*table.qi, *table.confidential) or table.columns
-    wanted = declared if names is None else tuple(names)
-    files = hierarchy_files(folder, wanted)
-    made = {name: Hierarchy.of(path, table.column(name), name) for name, path in files.items()}
-    return replace(table, hierarchies={**table.hierarchies, **made})
+    columns = declared if names is None else tuple(names)
+    files = hierarchy_files(folder, columns)
+    hierarchies = {
+        name: Hierarchy.of(path, table.column(name), name) for name, path in files.items()
+    }
+    return replace(table, hierarchies={**table.hierarchies, **hierarchies})
 
 
 def hierarchy_files(folder: Path, names: Sequence[str]) -> dict[str, Path]:
-    """Find the file of each column that has one: ``age.csv``, or one that ends in ``_age.csv``."""
+    """Return the hierarchy file of each column that has one: ``age.csv`` or ``..._age.csv``."""
     if not folder.is_dir():
-        raise InputError(f"There is no folder {folder} of hierarchies.")
+        raise InputError(f"The hierarchy folder {folder} does not exist.")
     files = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".csv")
-    found: dict[str, Path] = {}
+    by_column: dict[str, Path] = {}
     for name in names:
-        mine = [path for path in files if path.stem == name]
-        mine = mine or [path for path in files if path.stem.endswith(f"_{name}")]
-        if len(mine) > 1:
+        matches = [path for path in files if path.stem == name]
+        matches = matches or [path for path in files if path.stem.endswith(f"_{name}")]
+        if len(matches) > 1:
             raise InputError(
-                f"The folder {folder} has {len(mine)} files for the column '{name}'; keep one."
+                f"The folder {folder} has {len(matches)} files for the column '{name}'. Keep one."
             )
-        if mine:
-            found[name] = mine[0]
-    return found
+        if matches:
+            by_column[name] = matches[0]
+    return by_column

@@ -1,4 +1,4 @@
-"""Tables as an experiment."""
+"""Studies of mechanisms for tables."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.estimate import Estimate, bootstrap, exactly, stand_in
@@ -51,18 +52,17 @@ with warnings.catch_warnings():  # every class has a 'schema'; that of classes i
 
         table: Annotated[str, Field(description="file of the records")]
         identifiers: Annotated[
-            Specs, Field(strict=False, description="columns that no release has")
+            Specs, Field(strict=False, description="columns to remove from every release")
         ] = ()
         qi: Annotated[
             Specs,
             Field(
                 strict=False,
-                description="columns that an attacker may know; if none is named, all without a"
-                " role",
+                description="columns that an attacker may know; by default all without a role",
             ),
         ] = ()
         confidential: Annotated[
-            Specs, Field(strict=False, description="columns that must not be learnt")
+            Specs, Field(strict=False, description="columns that an attacker must not learn")
         ] = ()
         weight: Annotated[str, Field(description="column of sampling weights")] = ""
         hierarchies: Annotated[str, Field(description="folder of hierarchies")] = ""
@@ -78,18 +78,18 @@ with warnings.catch_warnings():  # every class has a 'schema'; that of classes i
         text: Annotated[
             Specs, Field(strict=False, description="columns of codes that look like numbers")
         ] = ()
-        population: Annotated[str, Field(description="file of everybody, for attackers")] = ""
+        population: Annotated[str, Field(description="file of the population, for attacks")] = ""
         control: Annotated[str, Field(description="file of rows that were never used")] = ""
         utility: Annotated[
             str, Field(description="measure of utility: marginals, cells, or ml(target=...)")
         ] = "marginals"
         draws: Annotated[
-            int, Field(ge=1, le=100, description="releases of each mechanism that draws")
+            int, Field(ge=1, le=100, description="releases of each randomised mechanism")
         ] = 1
 
 
 def source_of(study: TablesStudy) -> Source:
-    """Return what a study says of its table."""
+    """Return the roles and other facts about the table of a study."""
     return Source(
         study.identifiers,
         study.qi,
@@ -105,7 +105,7 @@ def source_of(study: TablesStudy) -> Source:
 
 @dataclass(frozen=True, eq=False)
 class TablesMaterial:
-    """What is protected, what attackers know besides, and how utility is measured."""
+    """The table to protect, what attackers know in addition, and the measure of utility."""
 
     table: Table
     name: str
@@ -117,13 +117,13 @@ class TablesMaterial:
 
 
 KEPT, SUCCESS = "information kept", "success"
-_WEAK = "the attack does no better than who sees nothing, and says nothing of the release"
+_WEAK = "the attack is no better than chance, and shows nothing about the release"
 
 
 class Tables(Experiment):
-    """Records in tables: masked or made k-anonymous, attacked by who knows some columns, compared.
+    """Compares mechanisms for tables, under attackers who know some columns.
 
-    Each release is attacked by itself: who publishes several of one table gives away more.
+    Each release is attacked separately: several releases of one table reveal more.
     """
 
     words: ClassVar[Vocabulary] = Vocabulary(
@@ -132,9 +132,9 @@ class Tables(Experiment):
         subjects="records",
         size="releases",
         plain="the table itself",
-        utility=Axis(KEPT, "what the release is still worth; 1 is the table itself"),
-        risks=(Axis(SUCCESS, "the attacker is right about a record"),),
-        better="the release keeps more of what the table says",
+        utility=Axis(KEPT, "utility of the release; 1 is the table itself"),
+        risks=(Axis(SUCCESS, "the attack succeeds on a record"),),
+        better="the release preserves more information",
         families=("k-anonymity", "Microaggregation", "Generalisation", "Suppression"),
     )
     keys = TablesStudy
@@ -155,15 +155,15 @@ class Tables(Experiment):
     version = 3
     paths = ("table", "hierarchies", "schema", "population", "control")
     digested = ("table", "schema", "population", "control")
-    single = "each release is attacked by itself; 'draws' says how often it is repeated"
+    single = "each release is attacked separately; 'draws' is the number of repetitions"
     release_kind = "mask"
     usual = ("linkage",)
     attacks_plain = True
     kept = 4
 
     @classmethod
+    @override
     def read(cls, study: TablesStudy, report: Report) -> TablesMaterial:
-        """Read the table, and the tables of attackers."""
         del report  # nothing takes long here
         table, warned = source_of(study).opened(Path(study.table))
         table, assumed = at_worst(table)
@@ -181,21 +181,21 @@ class Tables(Experiment):
             path_digest(study.table),
         )
 
+    @override
     def use(self, material: TablesMaterial) -> None:
-        """Keep the tables."""
         self.material, self.table, self.measure = material, material.table, material.measure
         self.data, self.n = material.name, len(material.table)
         self._digest = material.digest or self.content(material)
         self._shown: dict[str, Shown] = {}
 
     @classmethod
+    @override
     def inputs_of(cls, study: TablesStudy, material: TablesMaterial) -> dict[str, object]:
-        """Add the files of hierarchies, in a folder or named by the schema."""
         files = {}
         if study.schema:
             hierarchies = read_schema(Path(study.schema))[1]
-            named = {name: path for name, path in hierarchies.items() if isinstance(path, Path)}
-            files = {f"schema {name}": path_digest(str(path)) for name, path in named.items()}
+            paths = {name: path for name, path in hierarchies.items() if isinstance(path, Path)}
+            files = {f"schema {name}": path_digest(str(path)) for name, path in paths.items()}
         folder = {}
         if study.hierarchies and Path(study.hierarchies).is_dir():
             listed = sorted(Path(study.hierarchies).glob("*.csv"))
@@ -203,30 +203,30 @@ class Tables(Experiment):
         return {**super().inputs_of(study, material), **files, "hierarchies": folder}
 
     @classmethod
+    @override
     def settle(cls, study: TablesStudy, name: str, folder: Path) -> TablesStudy:
-        """Make the paths absolute, and check the measure of utility."""
         UTILITIES.parse(study.utility)
         settled: TablesStudy = super().settle(study, name, folder)
         return settled
 
     @classmethod
+    @override
     def suggest(cls, keys: Mapping[str, Any]) -> Sequence[Mapping[str, object]]:
-        """Return a ladder of each mechanism that applies to the table."""
         study = TablesStudy.model_construct(**keys)
         return ladder(at_worst(source_of(study).opened(study.table)[0])[0])
 
     @cached_property
     def _order(self) -> Ids:
-        """An order of the records that only who has the table can undo, for what is kept."""
+        """Order of the records in stored results, which only owners of the table can undo."""
         return stream(int(self._digest[:16], 16), 0).permutation(self.n)
 
+    @override
     def comparisons(self, mechanism: object) -> list[tuple[str, str]]:
-        """Measure a release by the study's utility."""
         del mechanism
         return [("measure", self.measure.brief)]
 
     def releases(self, spec: str) -> Iterator[Release]:
-        """Yield the releases of a method: the same whoever makes them, and when."""
+        """Yield the releases of a mechanism, which are reproducible."""
         method: Mechanism = self.mechanisms.parse(spec)
         for number in range(self.study.draws if method.random else 1):
             changes = {**self.inputs, "spec": str(method), "number": number}
@@ -234,8 +234,8 @@ class Tables(Experiment):
             rng = stream(self.study.seed, int(key[:15], 16))
             yield self.remembered(key, partial(protect, self.table, method, rng=rng))
 
+    @override
     def compute(self, step: Step, of: Result | None) -> Result:
-        """Mask, compare or attack; which row is whose is never kept."""
         if of is not None and "refused" in of.data:
             return Result(data={"gap": of.data["refused"]})
         if step.kind == "mask":
@@ -244,7 +244,7 @@ class Tables(Experiment):
             return self._measured(step.spec)
         try:
             return self._attacked(step)
-        except InputError as error:  # this attacker cannot be used against that release
+        except InputError as error:  # this attack does not apply to the release
             return Result(data={"gap": str(error)})
 
     def _masked(self, spec: str) -> Result:
@@ -253,73 +253,79 @@ class Tables(Experiment):
             for release in self.releases(spec):
                 claims.append(release.guarantee)
                 removed.append(0.0 if release.rows is None else 1 - len(release) / self.n)
-        except InputError as error:  # it cannot be done with this table; others can
+        except InputError as error:  # the mechanism does not apply to this table
             return Result(data={"refused": str(error)})
         share = max(0.0, float(np.mean(removed)))
         return Result(data={"claim": asdict(claims[0]), "removed": share})
 
     def _measured(self, spec: str) -> Result:
-        """Compare releases, and take what is drawn of the first."""
         if not spec:
             whole = Pair.of(self.table, self.table)
-            seen = preview(whole, lost=False)
-            return Result({"kept": np.ones(1), **seen.arrays()}, seen.data())
-        kept, first = [], None
+            whole_preview = preview(whole, lost=False)
+            return Result({"kept": np.ones(1), **whole_preview.arrays()}, whole_preview.data())
+        scores, first = [], None
         for release in self.releases(spec):
             pair = Pair.of(self.table, release)
-            kept.append(self.measure.score(pair))
+            scores.append(self.measure.score(pair))
             first = first or preview(pair)
         assert first is not None  # noqa: S101 - there is at least one draw
-        return Result({"kept": np.array(kept), **first.arrays()}, first.data())
+        return Result({"kept": np.array(scores), **first.arrays()}, first.data())
 
     def _attacked(self, step: Step) -> Result:
         assert self.attackers is not None  # noqa: S101 - tables have attackers
         by, rng = self.attackers.parse(step.by), self.draws(step)
-        known = self.material.population, self.material.control
+        extra = self.material.population, self.material.control
         releases: Iterable[Any] = self.releases(step.spec) if step.spec else [self.bare]
-        made = [attack(self.table, release, by, *known, rng) for release in releases]
-        if any(one.details.get("succeeded") is False for one in made) and not self.in_memory:
+        outcomes = [attack(self.table, release, by, *extra, rng) for release in releases]
+        if (
+            any(outcome.details.get("succeeded") is False for outcome in outcomes)
+            and not self.in_memory
+        ):
             return Result(data={"gap": _WEAK})
-        risks = np.stack([by_record(one, self.n, rng) for one in made])
-        blind = [  # nothing, where the risk is what lies above it
-            one.baseline if one.upper is None else 0.0 for one in made if one.baseline is not None
+        risks = np.stack([by_record(outcome, self.n, rng) for outcome in outcomes])
+        blind = [  # 0 if the risk is already the excess over it
+            outcome.baseline if outcome.upper is None else 0.0
+            for outcome in outcomes
+            if outcome.baseline is not None
         ]
         details: dict[str, Any] = {} if not blind else {"chance": float(np.mean(blind))}
-        details["worst"] = max(float(one.per_record.max(initial=0.0)) for one in made)
-        if any(one.upper is not None for one in made):
-            details["upper"] = max(1.0 if one.upper is None else one.upper for one in made)
-        if not all(whole(one, self.n) for one in made):
-            details["mean"] = [float(np.mean([getattr(one, key) for one in made]))
+        details["worst"] = max(float(outcome.per_record.max(initial=0.0)) for outcome in outcomes)
+        if any(outcome.upper is not None for outcome in outcomes):
+            details["upper"] = max(
+                1.0 if outcome.upper is None else outcome.upper for outcome in outcomes
+            )
+        if not all(whole(outcome, self.n) for outcome in outcomes):
+            details["mean"] = [float(np.mean([getattr(outcome, key) for outcome in outcomes]))
                                for key in ("risk", "low", "high")]  # fmt: skip
-            details["cases"] = min(len(one.per_record) for one in made)
+            details["cases"] = min(len(outcome.per_record) for outcome in outcomes)
         return Result({"risks": risks.mean(axis=0)[self._order]}, details)
 
     @cached_property
     def bare(self) -> Table:
-        """The table as it would be published without any method."""
+        """The table as it would be published without a mechanism."""
         return self.table.without(self.table.of_role("identifier"))
 
+    @override
     def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
-        """Yield what is kept, and how often an attacker is right."""
         if "gap" in result.data or step.kind == "mask":
             return
         spec = PLAIN if cell is None else step.spec
         shown = self._shown.setdefault(spec, Shown(spec))
         if step.kind == "measure":
             shown.glance = Preview.of(result.arrays, result.data)
-            kept = result.arrays["kept"]
-            # One figure of the whole table: the same for every record. A task of its own keeps
-            # the table itself from being compared with it record by record.
+            utility = result.arrays["kept"]
+            # One figure for the whole table: the same for every record. A separate task keeps the
+            # table itself from being compared with it record by record.
             task = "" if cell is None else self.measure.name
             # Its interval is over draws.
-            mean = bootstrap(kept) if len(kept) > 1 else exactly(float(kept[0]), self.n)
+            mean = bootstrap(utility) if len(utility) > 1 else exactly(float(utility[0]), self.n)
             yield Figure("utility", KEPT, np.full(self.n, mean), task=task, mean=mean)
             if cell is not None:
-                yield Figure("similarity", f"{self.measure.name}, by draw", kept)
+                yield Figure("similarity", f"{self.measure.name}, by draw", utility)
         elif step.kind == "attack":
             risks = result.arrays["risks"]
             mean = None
-            if "mean" in result.data:  # records of their own say nothing of a single one
+            if "mean" in result.data:  # its records are not those of the table
                 value, low, high = result.data["mean"]
                 mean = Estimate(value, low, high, int(result.data["cases"]))
             single = risks if mean is None else np.full(self.n, float(mean))
@@ -339,20 +345,20 @@ class Tables(Experiment):
                 upper=upper,
             )
 
+    @override
     def claim(self, cell: Cell, release: Result) -> Guarantee:
-        """Return what is proved of the release that was made, which may be more than of any."""
         del cell
         if "claim" not in release.data:
             return nothing("It cannot be done with this table.")
         return Guarantee(**release.data["claim"])
 
+    @override
     def details(self, cell: Cell, release: Result, attacked: Result) -> dict[str, Any]:
-        """Return the share of the rows that are not in a release."""
         del cell, attacked
         return {"removed": float(release.data.get("removed", 0.0))}
 
+    @override
     def facts(self) -> Sequence[tuple[str, str]]:
-        """Say how much there is, and what is known."""
         return [
             ("records", f"{self.n:,}"),
             ("known to the attacker", ", ".join(self.table.qi) or "nothing"),
@@ -361,30 +367,31 @@ class Tables(Experiment):
             ("draws of a random method", f"{self.study.draws:,}"),
         ]
 
+    @override
     def notes(self) -> Sequence[str]:
-        """Say what the figures are not."""
         return [
             "Utility is one figure for a whole table. Its interval is over draws, not over"
-            " records; a single release has none.",
-            "A risk is an average over all records; some have more, which the map of risk shows.",
-            "Each release is attacked by itself. Who publishes several of one table gives away"
-            " more: k-anonymity and its relatives do not compose.",
+            " records; a single release has no interval.",
+            "A risk is an average over all records. The risk map shows records with a higher one.",
+            "Each release is attacked separately. Several releases of one table reveal more:"
+            " k-anonymity and its relatives do not compose.",
             *self.material.warnings,
         ]
 
+    @override
     def remarks(self, results: Results) -> Sequence[str]:
-        """Say what publishing the table as it is would mean."""
-        found = [row for row in results.rows if row.mechanism == PLAIN and row.kind == "risk"]
-        if not found:
+        risks = [row for row in results.rows if row.mechanism == PLAIN and row.kind == "risk"]
+        if not risks:
             return []
-        top = max(found, key=lambda row: row.score)
+        top = max(risks, key=lambda row: row.score)
         return [
-            f"Published as it is, without identifiers, {top.attacker} would be right about"
-            f" {top.score:.1%} of the {self.n:,} records."
+            f"Published without protection, except for removed identifiers, {top.attacker} would"
+            " be"
+            f" right about {top.score:.1%} of the {self.n:,} records."
         ]
 
+    @override
     def sections(self, results: Results) -> Sequence[Section]:
-        """Draw the table before and after: classes, shares, and the risk of records."""
         return picture_sections(self.table, self._shown, results)
 
 
@@ -397,10 +404,10 @@ def whole(outcome: Outcome, n: int) -> bool:
 
 
 def by_record(outcome: Outcome, n: int, rng: Generator) -> Floats:
-    """Return a value for each record (n,) whose mean, cut at 0, is the risk of the attack.
+    """Return a value per record (n,) whose mean, clipped at 0, is the risk of the attack.
 
-    If the attack subtracts a baseline, records that it is wrong about have negative values. If it
-    is not on all records, or compares with controls, the values are drawn by `stand_in`.
+    If the attack subtracts a baseline, records that it gets wrong have negative values. If it does
+    not cover all records, or compares with controls, the values are sampled by `stand_in`.
     """
     gains = outcome.gains
     return gains if whole(outcome, n) and gains is not None else stand_in(outcome.risk, n, rng)

@@ -43,20 +43,20 @@ def table(rng: Generator, n: int, gaps: float = 0.0) -> Table:
 
 def release(t: Table, rng: Generator) -> Release:
     """Mask each column in one of many ways, remove some rows, and shuffle."""
-    kept = rng.permutation(len(t))[: max(1, int(rng.integers(len(t) // 2, len(t) + 1)))]
-    made = {
+    rows = rng.permutation(len(t))[: max(1, int(rng.integers(len(t) // 2, len(t) + 1)))]
+    columns = {
         "number": _numbers(t.column("number"), rng),
         "place": _places(t.column("place"), rng),
         "kind": _kinds(t.column("kind"), rng),
     }
-    for name, column in made.items():
+    for name, column in columns.items():
         if rng.random() < 0.3:
             blank = rng.random(len(t)) < 0.3
-            made[name] = Column.of(
+            columns[name] = Column.of(
                 [None if gone else x for x, gone in zip(_cells(column), blank, strict=True)]
             )
-    masked = t.changed(made).take(kept)
-    return Release(masked, "test", Guarantee("none", unit="record"), rows=kept)
+    masked = t.changed(columns).take(rows)
+    return Release(masked, "test", Guarantee("none", unit="record"), rows=rows)
 
 
 def _cells(column: Column) -> list[Cell]:
@@ -121,20 +121,20 @@ def _spans(label: str, value: float) -> bool:
 
 def chances_exact(t: Table, r: Release) -> Floats:
     """Link by labels, by loops over all pairs."""
-    known, seen = cells(t, t.qi), cells(r.table, t.qi)
-    may = [[all(map(covers, row, target)) for row in seen] for target in known]
+    targets, labels = cells(t, t.qi), cells(r.table, t.qi)
+    may = [[all(map(covers, row, target)) for row in labels] for target in targets]
     assert r.rows is not None
-    made = np.zeros(len(t))
+    values = np.zeros(len(t))
     for i, own in enumerate(r.rows.tolist()):
-        made[own] = may[own][i] / max(1, sum(may[own]))
-    return made
+        values[own] = may[own][i] / max(1, sum(may[own]))
+    return values
 
 
 def distance_matrix(t: Table, r: Release) -> Floats:
     """Return squares of distances (released, original), by loops."""
-    seen, known = cells(r.table, t.qi), cells(t, t.qi)
-    columns = list(zip(*seen, strict=True)), list(zip(*known, strict=True))
-    total = np.zeros((len(seen), len(known)))
+    observed, targets = cells(r.table, t.qi), cells(t, t.qi)
+    columns = list(zip(*observed, strict=True)), list(zip(*targets, strict=True))
+    total = np.zeros((len(observed), len(targets)))
     for labels, values in zip(*columns, strict=True):
         total += _column_distances(labels, values) ** 2
     return total
@@ -144,8 +144,8 @@ def _column_distances(labels: tuple[Cell, ...], values: tuple[Cell, ...]) -> Flo
     if any(isinstance(x, float) for x in values):
         return _number_distances(labels, values)
     tree = all(x is None or any(x in row for row in LEVELS) for x in labels)
-    made = [[_category(label, value, tree) for value in values] for label in labels]
-    return np.array(made)
+    result = [[_category(label, value, tree) for value in values] for label in labels]
+    return np.array(result)
 
 
 def _category(label: Cell, value: Cell, tree: bool) -> float:
@@ -159,17 +159,17 @@ def _category(label: Cell, value: Cell, tree: bool) -> float:
 
 def _number_distances(labels: tuple[Cell, ...], values: tuple[Cell, ...]) -> Floats:
     numbers = np.array([np.nan if x is None else float(x) for x in values])
-    there = numbers[~np.isnan(numbers)]
-    spread = float(there.std(ddof=1)) if len(there) > 1 else 0.0
+    present = numbers[~np.isnan(numbers)]
+    spread = float(present.std(ddof=1)) if len(present) > 1 else 0.0
     if not spread:
         return np.zeros((len(labels), len(values)))
     ends = np.array([_ends(label) for label in labels])
-    finite = np.concatenate([ends[np.isfinite(ends)], there])
+    finite = np.concatenate([ends[np.isfinite(ends)], present])
     star = (finite.max() - finite.min()) / spread / 2
     gaps = np.maximum(ends[:, :1] - numbers, numbers - ends[:, 1:])
     gaps = np.maximum(gaps, 0) / spread
-    made: Floats = np.where(np.isnan(gaps), star, gaps)
-    return made
+    result: Floats = np.where(np.isnan(gaps), star, gaps)
+    return result
 
 
 def _ends(label: Cell) -> tuple[float, float]:
@@ -185,27 +185,27 @@ def _ends(label: Cell) -> tuple[float, float]:
 
 def chances_best(scores: Floats, rows: Ids, n: int) -> Floats:
     """Return what comes of naming the originals of the highest score (released, original)."""
-    made = np.zeros(n)
+    values = np.zeros(n)
     for i, own in enumerate(rows.tolist()):
         near = scores[i] >= scores[i].max() - 1e-9
-        made[own] = near[own] / near.sum()
-    return made
+        values[own] = near[own] / near.sum()
+    return values
 
 
 def weights(t: Table, r: Release) -> Floats:
     """Return the weights of Fellegi and Sunter (released, original), by plain formulas."""
-    seen, known = cells(r.table, t.qi), cells(t, t.qi)
-    pairs = product(seen, known)
+    labels, targets = cells(r.table, t.qi), cells(t, t.qi)
+    pairs = product(labels, targets)
     agrees = np.array(
         [[covers(a, b, star=False) for a, b in zip(x, y, strict=True)] for x, y in pairs]
     )
-    agrees = agrees.reshape(len(seen), len(known), len(t.qi)).astype(float)
+    agrees = agrees.reshape(len(labels), len(targets), len(t.qi)).astype(float)
     shares = np.clip(agrees.mean(axis=1), 1e-6, 1 - 1e-6)
     u = np.clip(agrees.mean(axis=(0, 1)), 1e-6, 1 - 1e-6)
-    m = _em(agrees.reshape(-1, len(t.qi)), u, 1 / len(known))
+    m = _em(agrees.reshape(-1, len(t.qi)), u, 1 / len(targets))
     gain = np.log(m / shares)[:, None, :]
-    made: Floats = np.where(agrees > 0, gain, np.log((1 - m) / (1 - u))).sum(axis=2)
-    return made
+    values: Floats = np.where(agrees > 0, gain, np.log((1 - m) / (1 - u))).sum(axis=2)
+    return values
 
 
 def _em(agrees: Floats, u: Floats, share: float) -> Floats:

@@ -26,18 +26,18 @@ def test_prosecutor_counts_rows_alike(seed: int) -> None:
     r = release(t, rng)
     assert r.rows is not None
     a = tables.attack(t, r, "prosecutor(threshold=0.4)")
-    seen, known = cells(r.table, t.qi), cells(t, t.qi)
-    stars = [all(cell in (None, "*") for cell in row) for row in seen]
+    labels, targets = cells(r.table, t.qi), cells(t, t.qi)
+    stars = [all(cell in (None, "*") for cell in row) for row in labels]
     expected = np.zeros(len(t))
-    for row, star, own in zip(seen, stars, r.rows.tolist(), strict=True):
-        hidden = star and not all(stars) and any(cell is not None for cell in known[own])
-        expected[own] = 0.0 if hidden else 1 / seen.count(row)
+    for row, star, own in zip(labels, stars, r.rows.tolist(), strict=True):
+        hidden = star and not all(stars) and any(cell is not None for cell in targets[own])
+        expected[own] = 0.0 if hidden else 1 / labels.count(row)
     assert a.per_record == pytest.approx(expected)
     assert a.risk == pytest.approx(expected.mean())
     assert a.details["at_risk"] == pytest.approx((expected > 0.4).mean())
-    assert a.details["f"] == pytest.approx([seen.count(row) for row in seen])
-    alone = tables.attack(t, r, "unique")
-    assert alone.per_record == pytest.approx((expected == 1).astype(float))
+    assert a.details["f"] == pytest.approx([labels.count(row) for row in labels])
+    outcome = tables.attack(t, r, "unique")
+    assert outcome.per_record == pytest.approx((expected == 1).astype(float))
 
 
 @given(st.integers(0, 10**9))
@@ -46,19 +46,19 @@ def test_journalist_counts_the_people_whom_labels_cover(seed: int) -> None:
     rng = np.random.default_rng(seed)
     people = table(rng, 14)
     t = people.take(rng.permutation(14)[:6])
-    made = {
+    columns = {
         "number": Column.of([">3" if x > 3 else str(int(x)) for x in t["number"]]),
         "place": Column.of(["AB" if x in "ab" else "CD" for x in t["place"]]),
     }
-    a = tables.attack(t, t.changed(made), "journalist", population=people)
-    seen, known = cells(t.changed(made), t.qi), cells(people, t.qi)
-    counts = np.array([sum(all(map(covers, row, one)) for one in known) for row in seen])
+    a = tables.attack(t, t.changed(columns), "journalist", population=people)
+    labels, targets = cells(t.changed(columns), t.qi), cells(people, t.qi)
+    counts = np.array([sum(all(map(covers, row, item)) for item in targets) for row in labels])
     assert a.details["F"] == pytest.approx(counts)
     assert a.per_record == pytest.approx(1 / counts)
     assert a.details["largest"] == pytest.approx(1 / counts.min())
-    classes = dict(zip(seen, counts, strict=True))
+    classes = dict(zip(labels, counts, strict=True))
     assert a.details["arx"] == pytest.approx(max(a.risk, len(classes) / sum(classes.values())))
-    assert tables.attack(t, t.changed(made), "marketer", population=people).risk == a.risk
+    assert tables.attack(t, t.changed(columns), "marketer", population=people).risk == a.risk
 
 
 def test_rows_of_stars_count_nothing_unless_all_are() -> None:
@@ -87,7 +87,7 @@ def test_a_population_must_hold_everybody() -> None:
     with pytest.raises(InputError, match="or a column of sampling weights"):
         tables.attack(t, t, "marketer")
     for n in (2, math.nan, math.inf):
-        with pytest.raises(InputError, match="at least as many as the 3 rows"):
+        with pytest.raises(InputError, match="at least as large as the release, which has 3 rows"):
             tables.attack(t, t, "unique", population=n)
 
 
@@ -112,8 +112,8 @@ def negative_binomial(f: int, p: float) -> float:
 @pytest.mark.parametrize("f", [1, 2, 5, 39, 40, 41, 90])
 @pytest.mark.parametrize("p", [0.02, 0.3, 0.499, 0.5, 0.9, 1.0])
 def test_the_expected_risk_is_that_of_a_negative_binomial(f: int, p: float) -> None:
-    found = expected_risk(np.array([float(f)]), np.array([f / p]))[0]
-    assert found == pytest.approx(negative_binomial(f, p), rel=1e-9)
+    risk = expected_risk(np.array([float(f)]), np.array([f / p]))[0]
+    assert risk == pytest.approx(negative_binomial(f, p), rel=1e-9)
 
 
 def test_weights_below_one_say_that_all_are_sampled() -> None:
@@ -125,8 +125,8 @@ def sampled(alpha: float, theta: float, n: int) -> Floats:
     """Draw class sizes of Pitman's formula."""
     rng = np.random.default_rng(3)
     sizes = [1.0]
-    for seen in range(1, n):
-        new = rng.random() < (theta + alpha * len(sizes)) / (theta + seen)
+    for observed in range(1, n):
+        new = rng.random() < (theta + alpha * len(sizes)) / (theta + observed)
         if new:
             sizes.append(1.0)
         else:
@@ -140,8 +140,8 @@ def test_pitman_and_zayatz_find_the_uniques_of_a_population() -> None:
     true = float((people == 1).sum() / people.sum())
     rng = np.random.default_rng(4)
     owners = np.repeat(np.arange(len(people)), people.astype(int))
-    drawn = np.bincount(rng.permutation(owners)[:600])
-    sample = drawn[drawn > 0].astype(float)
+    draws = np.bincount(rng.permutation(owners)[:600])
+    sample = draws[draws > 0].astype(float)
     estimate = pitman(sample, 6000)
     assert estimate is not None
     assert estimate == pytest.approx(true, rel=0.2)
@@ -182,6 +182,6 @@ def test_synthetic_rows_are_nobody_s() -> None:
     t = tables.load({"x": [1, 2, 3], "y": [1, 1, 2]}, qi=["x", "y"])
     r = Release(t, "synthetic", tables.protect(t, "sample(rate=0.9)", rng=1).guarantee, rows=None)
     for name in ("prosecutor", "exact", "distance", "fellegi_sunter", "linkage", "interval"):
-        with pytest.raises(InputError, match=f"The attacker {name} needs to know which"):
+        with pytest.raises(InputError, match=f"The attack {name} needs to know the"):
             tables.attack(t, r, name)
     assert tables.attack(t, r, "unique").risk == 1.0

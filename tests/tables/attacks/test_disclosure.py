@@ -20,7 +20,7 @@ few = settings(max_examples=25, deadline=None, derandomize=True)
 ILL = {"flu": "ill", "gout": "ill", "none": "well"}
 
 
-def drawn(seed: int) -> tuple[Table, Release]:
+def sample_release(seed: int) -> tuple[Table, Release]:
     rng = np.random.default_rng(seed)
     t = table(rng, int(rng.integers(2, 14)), gaps=float(rng.choice([0.0, 0.2])))
     return t, release(t, rng)
@@ -28,25 +28,25 @@ def drawn(seed: int) -> tuple[Table, Release]:
 
 def guessed(t: Table, r: Release) -> Floats:
     """Guess illnesses by loops."""
-    seen, known = cells(r.table, t.qi), cells(t, t.qi)
+    labels, targets = cells(r.table, t.qi), cells(t, t.qi)
     far = distance_matrix(t, r)
-    made = []
-    for i, target in enumerate(known):
-        pool = [all(map(covers, row, target)) for row in seen]
+    rows = []
+    for i, target in enumerate(targets):
+        pool = [all(map(covers, row, target)) for row in labels]
         if not any(pool):
             pool = [bool(x <= far[:, i].min() + 1e-9) for x in far[:, i]]
         counts = Counter(
-            str(x) for x, there in zip(r.table["illness"], pool, strict=True) if there
+            str(x) for x, present in zip(r.table["illness"], pool, strict=True) if present
         )
         modes = [value for value, count in counts.items() if count == max(counts.values())]
-        made.append((t["illness"][i] in modes) / len(modes))
-    return np.array(made)
+        rows.append((t["illness"][i] in modes) / len(modes))
+    return np.array(rows)
 
 
 @given(st.integers(0, 10**9))
 @few
 def test_confidential_values_are_guessed_as_by_loops(seed: int) -> None:
-    t, r = drawn(seed)
+    t, r = sample_release(seed)
     a = tables.attack(t, r, "attribute")
     assert a.per_record == pytest.approx(guessed(t, r))
     share = Counter(t["illness"]).most_common(1)[0][1] / len(t)
@@ -57,7 +57,7 @@ def test_confidential_values_are_guessed_as_by_loops(seed: int) -> None:
 
 
 def test_guesses_do_not_depend_on_how_values_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    t, r = drawn(3)
+    t, r = sample_release(3)
     whole = tables.attack(t, r, "attribute").per_record
     monkeypatch.setattr(disclosure, "_AT_ONCE", 1)
     assert tables.attack(t, r, "attribute").per_record == pytest.approx(whole)
@@ -66,13 +66,15 @@ def test_guesses_do_not_depend_on_how_values_are_counted(monkeypatch: pytest.Mon
 @given(st.integers(0, 10**9))
 @few
 def test_classes_give_values_away(seed: int) -> None:
-    t, r = drawn(seed)
+    t, r = sample_release(seed)
     assert r.rows is not None
-    seen = cells(r.table, t.qi)
+    labels = cells(r.table, t.qi)
     illness = [str(x) for x in r.table["illness"]]
-    classes = [[v for row, v in zip(seen, illness, strict=True) if row == mine] for mine in seen]
+    classes = [
+        [v for row, v in zip(labels, illness, strict=True) if row == mine] for mine in labels
+    ]
     usual = Counter(t["illness"])
-    told: dict[str, list[bool]] = {
+    parameters: dict[str, list[bool]] = {
         "homogeneity": [len(set(values)) == 1 for values in classes],
         "background(excluded=1)": [len(set(values)) <= 2 for values in classes],
         "similarity(level=1)": [len({ILL[v] for v in values}) == 1 for values in classes],
@@ -81,7 +83,7 @@ def test_classes_give_values_away(seed: int) -> None:
             for v, values in zip(illness, classes, strict=True)
         ],
     }
-    for attacker, rows in told.items():
+    for attacker, rows in parameters.items():
         expected = np.zeros(len(t))
         expected[r.rows] = rows
         a = tables.attack(t, r, attacker)
@@ -132,8 +134,8 @@ def test_of_several_columns_the_worst_counts() -> None:
 
 def test_synthetic_rows_are_guessed_from_the_nearest() -> None:
     t = tables.load({"x": [0.0, 1.0, 10.0, 11.0], "s": list("uuvv")}, qi=["x"], confidential=["s"])
-    made = tables.load({"x": [0.4, 10.4, 10.6], "s": list("uvv")}, qi=["x"], confidential=["s"])
-    r = Release(made, "synthetic", tables.protect(t, "sample(rate=0.9)", rng=1).guarantee)
+    result = tables.load({"x": [0.4, 10.4, 10.6], "s": list("uvv")}, qi=["x"], confidential=["s"])
+    r = Release(result, "synthetic", tables.protect(t, "sample(rate=0.9)", rng=1).guarantee)
     a = tables.attack(t, r, "attribute")
     assert (a.risk, a.baseline) == (1.0, 0.5)
     assert "homogeneity" not in a.details
@@ -158,15 +160,15 @@ def test_numbers_are_known_by_rank() -> None:
 
 def test_bad_input_of_disclosers() -> None:
     t = table(np.random.default_rng(1), 10)
-    plain = tables.load({"q": list("aab"), "s": list("xxy")}, qi=["q"])
+    baseline = tables.load({"q": list("aab"), "s": list("xxy")}, qi=["q"])
     for name in ("attribute", "homogeneity", "skewness", "background", "similarity"):
-        with pytest.raises(InputError, match=f"The attacker {name} guesses confidential columns"):
-            tables.attack(plain, plain, name)
-    with pytest.raises(InputError, match="levels 0 to 2; 3 is beyond"):
+        with pytest.raises(InputError, match=f"The attack {name} guesses confidential columns"):
+            tables.attack(baseline, baseline, name)
+    with pytest.raises(InputError, match="levels 0 to 2. Got 3"):
         tables.attack(t, t, "similarity(level=3)")
     with pytest.raises(InputError, match="There is no column 'nothing'"):
         tables.attack(t, t, "homogeneity(column=nothing)")
-    with pytest.raises(InputError, match="known already"):
+    with pytest.raises(InputError, match="attackers already know"):
         tables.attack(t, t, "attribute(column=kind)")
     bare = tables.load({"q": list("ab"), "s": list("xy")}, qi=["q"], confidential=["s"])
     with pytest.raises(InputError, match="has no hierarchy"):

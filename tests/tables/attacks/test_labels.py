@@ -25,8 +25,8 @@ def covered(label: str, values: list[object], hierarchy: Hierarchy | None = None
     labels, column = Column.of([label, "another"]), Column.of(values)
     cover = Cover(labels, column, hierarchy)
     code = labels.categories.index(label)
-    held = cover.between(np.array(code), np.arange(len(column.categories)))
-    return [name for name, there in zip(column.categories, held, strict=True) if there]
+    columns = cover.between(np.array(code), np.arange(len(column.categories)))
+    return [name for name, present in zip(column.categories, columns, strict=True) if present]
 
 
 @pytest.mark.parametrize(
@@ -78,16 +78,16 @@ def test_members_may_have_commas_themselves() -> None:
     assert covered("{clerk, senior, nurse}", jobs) == ["clerk", "clerk, senior", "nurse"]
     assert covered("{nurse, nurse, night}", jobs) == ["nurse", "nurse, night"]
     assert Sets({"a": 0}).of("{a, b}") == ([0], False)
-    known = {"job": jobs * 3}
-    plain = {"job": ["a", "b", "c", "d"] * 3}
-    found = []
-    for held in (known, plain):  # a comma changes no figure
-        t = tables.load(held, qi=["job"])
+    columns = {"job": jobs * 3}
+    baseline = {"job": ["a", "b", "c", "d"] * 3}
+    figures = []
+    for data in (columns, baseline):  # a comma changes no figure
+        t = tables.load(data, qi=["job"])
         r = tables.protect(t, "mondrian(k=6)")
         risk = tables.attack(t, r, "exact").risk
-        found.append((risk, tables.utility(t, r), tables.quality(t, r)))
-    assert found[0] == found[1]
-    assert found[0][0] == pytest.approx(1 / 6)
+        figures.append((risk, tables.utility(t, r), tables.quality(t, r)))
+    assert figures[0] == figures[1]
+    assert figures[0][0] == pytest.approx(1 / 6)
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,11 @@ def test_a_label_covers_what_is_below_it(label: str, values: list[str]) -> None:
 def test_the_level_of_a_column_tells_which_label_is_meant() -> None:
     labels, values = Column.of(["west"]), Column.of(["a", "b", "c", "d"])
     by_level = {level: Cover(labels, values, TOWNS, level) for level in (1, 2)}
-    held = {
-        level: one.between(np.array(0), np.arange(4)).tolist() for level, one in by_level.items()
+    columns = {
+        level: entry.between(np.array(0), np.arange(4)).tolist()
+        for level, entry in by_level.items()
     }
-    assert held == {1: [False, False, False, True], 2: [True, True, True, False]}
+    assert columns == {1: [False, False, False, True], 2: [True, True, True, False]}
 
 
 def test_codes_that_are_cut() -> None:
@@ -132,11 +133,11 @@ def test_numbers_are_equal_as_numbers() -> None:
 def test_what_is_missing() -> None:
     labels, values = Column.of(["a", None]), Column.of(["a", "b", None])
     grid = np.arange(2)[:, None], np.arange(3)[None, :]
-    held = {
+    columns = {
         how: Cover(labels, values, missing=how).between(*grid).astype(int).tolist()
         for how in ("star", "equal", "any", "never")
     }
-    assert held == {
+    assert columns == {
         "star": [[1, 0, 0], [1, 1, 1]],
         "equal": [[1, 0, 0], [0, 0, 1]],
         "any": [[1, 0, 1], [1, 1, 1]],
@@ -147,9 +148,9 @@ def test_what_is_missing() -> None:
 def test_values_with_one_label_each() -> None:
     labels, values = Column.of(["AB", "c"]), Column.of(["a", "b", "c", "d"])
     cover = Cover(labels, values, TOWNS)
-    alone = cover.alone(np.array([0, 1]))
-    assert alone is not None
-    assert alone.tolist() == [0, 0, 1, UNCOVERED, UNCOVERED]
-    assert cover.alone(np.array([0, 1, 2])) is None  # a star covers everything
-    assert Cover(labels, values, TOWNS, missing="any").alone(np.array([0])) is None
+    single = cover.sole_labels(np.array([0, 1]))
+    assert single is not None
+    assert single.tolist() == [0, 0, 1, UNCOVERED, UNCOVERED]
+    assert cover.sole_labels(np.array([0, 1, 2])) is None  # a star covers everything
+    assert Cover(labels, values, TOWNS, missing="any").sole_labels(np.array([0])) is None
     assert cover.sums(np.array([1.0, 2.0, 3.0, 4.0, 5.0])).tolist() == [3, 3, 15]

@@ -24,7 +24,7 @@ SEEDS = st.integers(0, 10**9)
 few = settings(max_examples=30, deadline=None, derandomize=True)
 
 
-def drawn(seed: int) -> tuple[Table, Release]:
+def sample_release(seed: int) -> tuple[Table, Release]:
     rng = np.random.default_rng(seed)
     t = table(rng, int(rng.integers(2, 14)), gaps=float(rng.choice([0.0, 0.2])))
     return t, release(t, rng)
@@ -33,7 +33,7 @@ def drawn(seed: int) -> tuple[Table, Release]:
 @given(SEEDS)
 @few
 def test_labels_are_linked_as_by_loops(seed: int) -> None:
-    t, r = drawn(seed)
+    t, r = sample_release(seed)
     a = tables.attack(t, r, "exact")
     assert a.per_record == pytest.approx(chances_exact(t, r))
     assert a.risk == pytest.approx(a.per_record.mean())
@@ -52,11 +52,11 @@ def test_the_nearest_are_linked_as_by_loops(
     @given(SEEDS)
     @few
     def holds(seed: int) -> None:
-        t, r = drawn(seed)
+        t, r = sample_release(seed)
         a = tables.attack(t, r, "distance")
         assert r.rows is not None
-        known = chances_best(-distance_matrix(t, r), r.rows, len(t))
-        assert a.per_record == pytest.approx(known)
+        expected = chances_best(-distance_matrix(t, r), r.rows, len(t))
+        assert a.per_record == pytest.approx(expected)
 
     holds()
 
@@ -73,11 +73,11 @@ def test_weights_are_those_of_the_formula(
     @given(SEEDS)
     @settings(max_examples=12, deadline=None, derandomize=True)
     def holds(seed: int) -> None:
-        t, r = drawn(seed)
+        t, r = sample_release(seed)
         a = tables.attack(t, r, "fellegi_sunter")
         assert r.rows is not None
-        known = chances_best(weights(t, r), r.rows, len(t))
-        assert a.per_record == pytest.approx(known, abs=1e-6)
+        expected = chances_best(weights(t, r), r.rows, len(t))
+        assert a.per_record == pytest.approx(expected, abs=1e-6)
 
     holds()
 
@@ -90,19 +90,19 @@ def test_numbers_are_searched_by_trees_with_gaps(seed: int) -> None:
     t = tables.load(
         {f"x{j}": rng.integers(0, 4, n) + 0.0 for j in range(3)}, qi=["x0", "x1", "x2"]
     )
-    made = {}
+    columns = {}
     for name in t.qi:
         values = t[name] + rng.normal(size=n) * rng.choice([0.0, 0.5])
-        made[name] = Column(np.where(rng.random(n) < 0.2, np.nan, values))
+        columns[name] = Column(np.where(rng.random(n) < 0.2, np.nan, values))
     rows = rng.permutation(n)
     r = Release(
-        t.changed(made).take(rows),
+        t.changed(columns).take(rows),
         "test",
         tables.protect(t, "sample(rate=0.5)").guarantee,
         rows=rows,
     )
-    known = chances_best(-distance_matrix(t, r), rows, n)
-    assert tables.attack(t, r, "distance").per_record == pytest.approx(known)
+    expected = chances_best(-distance_matrix(t, r), rows, n)
+    assert tables.attack(t, r, "distance").per_record == pytest.approx(expected)
 
 
 def test_the_informed_attacker_is_told_how_often_columns_agree() -> None:
@@ -110,24 +110,24 @@ def test_the_informed_attacker_is_told_how_often_columns_agree() -> None:
     names = [f"c{j}" for j in range(5)]
     t = tables.load({name: rng.choice(list("abcdef"), 200) for name in names}, qi=names)
     r = tables.protect(t, "pram(p=0.7)", rng=1)
-    blind, told = (
+    blind, parameters = (
         tables.attack(t, r, spec) for spec in ("fellegi_sunter", "fellegi_sunter(m=0.75)")
     )
-    assert set(told.details["m"].values()) == {0.75}
-    assert told.risk > 20 * 1 / 200
-    assert told.risk >= blind.risk - 0.05
+    assert set(parameters.details["m"].values()) == {0.75}
+    assert parameters.risk > 20 * 1 / 200
+    assert parameters.risk >= blind.risk - 0.05
 
 
 def test_linkage_is_the_best_of_three() -> None:
     rng = np.random.default_rng(5)
     t = table(rng, 40)
     r = tables.protect(t, "noise(scale=0.2)", rng=1)
-    found = {name: tables.attack(t, r, name) for name in ("exact", "distance", "fellegi_sunter")}
-    best = max(found.values(), key=lambda a: a.risk)
+    outcome = {name: tables.attack(t, r, name) for name in ("exact", "distance", "fellegi_sunter")}
+    best = max(outcome.values(), key=lambda a: a.risk)
     a = tables.attack(t, r, "linkage")
     assert a.risk == best.risk
     assert (a.low, a.high) == (best.low, best.high)
-    assert a.details["risks"] == {name: one.risk for name, one in found.items()}
+    assert a.details["risks"] == {name: entry.risk for name, entry in outcome.items()}
     assert a.details["attacker"] == "distance"
     assert np.array_equal(a.per_record, best.per_record)
 
@@ -170,7 +170,7 @@ def test_rows_that_were_removed_count_nothing() -> None:
 def test_k_anonymity_bounds_what_linkage_finds(method: str) -> None:
     t = table(np.random.default_rng(8), 120)
     numbers = {"number": tables.intervals(width=2, steps=2)}
-    kinds = {"kind": [[one, "*"] for one in "xyzw"]}
+    kinds = {"kind": [[item, "*"] for item in "xyzw"]}
     t = tables.load(
         t, qi=t.qi, confidential=["illness"], hierarchies={**t.hierarchies, **numbers, **kinds}
     )

@@ -83,7 +83,7 @@ def test_the_truth_is_not_used_to_guess(attacker: str) -> None:
     t, control = people(100, 1), people(100, 2)
     r = tables.protect(t, "noise(scale=0.1)", rng=1)
     wrong = Release(r.table, r.method, r.guarantee, rows=np.arange(100)[::-1])
-    risks = [tables.attack(t, one, attacker, control=control, rng=5).risk for one in (r, wrong)]
+    risks = [tables.attack(t, item, attacker, control=control, rng=5).risk for item in (r, wrong)]
     assert risks[0] == risks[1]
 
 
@@ -114,13 +114,13 @@ def test_a_predicate_holds_for_the_rows_it_says() -> None:
 
 def test_nearest_rows_are_gower_s_and_ties_are_drawn() -> None:
     t = tables.load({"x": [0.0, 10.0, 5.0], "c": ["a", "b", "a"]}, qi=["x", "c"])
-    seen = tables.load({"x": [0.0, 10.0, 10.0, 4.0], "c": ["a", "b", "b", "b"]}, qi=["x", "c"])
+    table = tables.load({"x": [0.0, 10.0, 10.0, 4.0], "c": ["a", "b", "b", "b"]}, qi=["x", "c"])
     rng = np.random.default_rng(1)
-    scene = Scene(seen, t)
-    found = [nearest_rows(scene, t, np.arange(3), ("x", "c"), rng).tolist() for _ in range(40)]
-    assert {row[0] for row in found} == {0}
-    assert {row[1] for row in found} == {1, 2}
-    assert {row[2] for row in found} == {0}  # 5/10 + 0 is nearer than 1/10 + 1
+    scene = Scene(table, t)
+    nearest = [nearest_rows(scene, t, np.arange(3), ("x", "c"), rng).tolist() for _ in range(40)]
+    assert {row[0] for row in nearest} == {0}
+    assert {row[1] for row in nearest} == {1, 2}
+    assert {row[2] for row in nearest} == {0}  # 5/10 + 0 is nearer than 1/10 + 1
     by_number = nearest_rows(scene, t, np.arange(3), ("x",), rng)
     assert by_number[2] == 3
 
@@ -138,14 +138,14 @@ def test_a_table_of_one_class_singles_out_nobody() -> None:
     a = tables.attack(t, t.changed(stars), "singling_out", control=control, rng=1)
     assert (a.risk, a.low, a.high) == (0.0, 0.0, 1.0)
     assert a.details["succeeded"] is False
-    assert "nothing is claimed" in str(a.details["caveat"])
+    assert "too weak to show anything" in str(a.details["caveat"])
 
 
 def test_what_is_no_better_than_chance_claims_nothing() -> None:
-    found = tables.residual(main=(100, 5), baseline=(100, 5), control=(100, 5))
-    assert (found.risk, found.succeeded) == (0.0, False)
-    alone = tables.residual(main=(100, 50), baseline=(100, 5))
-    assert alone.risk == pytest.approx(alone.main_rate)
+    residue = tables.residual(main=(100, 5), baseline=(100, 5), control=(100, 5))
+    assert (residue.risk, residue.succeeded) == (0.0, False)
+    single = tables.residual(main=(100, 50), baseline=(100, 5))
+    assert single.risk == pytest.approx(single.main_rate)
     sure = tables.residual(main=(10**6, 10**6), baseline=(10, 0), control=(10**6, 0))
     assert sure.risk == pytest.approx(1.0, abs=1e-5)
 
@@ -161,18 +161,18 @@ def test_hits_that_cannot_be(trials: tuple[int, int]) -> None:
 def test_control_rows_are_needed_and_must_fit() -> None:
     t = people(20, 1)
     for name in TRIO:
-        with pytest.raises(InputError, match=f"The attacker {name} needs control rows"):
+        with pytest.raises(InputError, match=f"The attack {name} needs control rows"):
             tables.attack(t, t, name)
         with pytest.raises(InputError, match="The control rows lack the column"):
             tables.attack(t, t, name, control=tables.load({"age": [1, 1]}))
-    one = tables.load({"x": [1, 2, 3]}, qi=["x"])
+    item = tables.load({"x": [1, 2, 3]}, qi=["x"])
     with pytest.raises(InputError, match="at least two quasi-identifiers"):
-        tables.attack(one, one, "linkability", control=one)
+        tables.attack(item, item, "linkability", control=item)
     secret = tables.load({"x": [1, 2, 3]}, confidential=["x"])
-    with pytest.raises(InputError, match="a column besides the confidential one"):
+    with pytest.raises(InputError, match="another column than the confidential one"):
         tables.attack(secret, secret, "inference", control=secret)
     for split in ("age,pay", "age|age", "|age"):
-        with pytest.raises(InputError, match="Two halves are told as"):
+        with pytest.raises(InputError, match="must be written as"):
             tables.attack(t, t, f"linkability(split='{split}')", control=t)
     with pytest.raises(InputError, match="There is no column 'height'"):
         tables.attack(t, t, "linkability(split='age|height')", control=t)

@@ -19,7 +19,7 @@ def tables_within(axes: tuple[Axis, ...], bounds: Bounds) -> Floats | None:
     inner = interior(axes)
     most = bounds.high[inner]
     for end in np.ndindex((2,) * len(axes)):  # no cell is more than a sum that it is in
-        place = tuple(slice(-1, None) if at else one for at, one in zip(end, inner, strict=True))
+        place = tuple(slice(-1, None) if at else item for at, item in zip(end, inner, strict=True))
         most = np.minimum(most, bounds.high[place])
     low = np.ceil(bounds.low[inner]).ravel().astype(int)
     high = np.floor(most).ravel().astype(int)
@@ -29,6 +29,6 @@ def tables_within(axes: tuple[Axis, ...], bounds: Bounds) -> Floats | None:
     cells = np.stack(np.unravel_index(np.arange(prod(sizes)), sizes), axis=1) + low.astype(float)
     shape = tuple(len(axis.categories) for axis in axes)
     full = full_table(np.moveaxis(cells.reshape(-1, *shape), 0, -1), axes)
-    held = np.moveaxis(full, -1, 0)
-    fits = (held >= bounds.low) & (held <= bounds.high)
-    return held[fits.reshape(len(held), -1).all(1)]
+    front = np.moveaxis(full, -1, 0)
+    fits = (front >= bounds.low) & (front <= bounds.high)
+    return front[fits.reshape(len(front), -1).all(1)]

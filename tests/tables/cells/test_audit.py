@@ -17,7 +17,7 @@ from veil.tables.cells.cells import Axis
 from veil.tables.cells.release import Bounds, Mask
 from veil.tables.cells.solver import solve
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 few = settings(max_examples=20, deadline=None, derandomize=True)
 
 
@@ -77,11 +77,11 @@ def test_bounds_of_nearest_are_just_what_rounds_there() -> None:
     for base in (2, 3, 4, 5, 10):
         counts = np.arange(0.0, 6.0 * base)
         release = tables.protect(tables.tabulate(counts), f"round(base={base})")
-        made, low, high = release.values, release.bounds.low[:-1], release.bounds.high[:-1]
-        for value in set(made[: 5 * base]):
-            inside = counts[made == value]
-            assert low[made == value].max() == low[made == value].min() == inside.min()
-            assert high[made == value].max() == inside.max()
+        masked, low, high = release.values, release.bounds.low[:-1], release.bounds.high[:-1]
+        for value in set(masked[: 5 * base]):
+            inside = counts[masked == value]
+            assert low[masked == value].max() == low[masked == value].min() == inside.min()
+            assert high[masked == value].max() == inside.max()
 
 
 @few
@@ -101,9 +101,9 @@ def test_sums_that_are_rounded_on_their_own_can_give_all_away() -> None:
     cells = tables.tabulate([[1, 1], [1, 1]])
     release = tables.protect(cells, "round(base=3)")
     assert release.margins.tolist() == [[0, 0, 3], [0, 0, 3], [3, 3, 3]]
-    found = tables.audit(release)
-    np.testing.assert_array_equal(found.low, cells.margins)
-    np.testing.assert_array_equal(found.high, cells.margins)
+    audited = tables.audit(release)
+    np.testing.assert_array_equal(audited.low, cells.margins)
+    np.testing.assert_array_equal(audited.high, cells.margins)
     attack = tables.attack(cells, release, "intervals")
     assert attack.risk == 1.0
     assert attack.details["fewer_than_base"] == 1
@@ -118,9 +118,9 @@ def test_nested_groups_add_equations() -> None:
     assert cells.margins.tolist() == [3, 5, 7, 2, 8, 9, 17]
     hidden = np.array([True, True, True, True, False, False, False])
     bounds = hide(cells.margins, hidden)
-    found = intervals(cells.axes, bounds, whole=True)
-    same(found, cells.axes, bounds)
-    assert found.high.tolist() == [8, 8, 9, 9, 8, 9, 17]
+    audited = intervals(cells.axes, bounds, whole=True)
+    same(audited, cells.axes, bounds)
+    assert audited.high.tolist() == [8, 8, 9, 9, 8, 9, 17]
 
 
 def test_many_cells_on_three_axes_have_a_caveat(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_many_cells_on_three_axes_have_a_caveat(monkeypatch: pytest.MonkeyPatch)
     assert not exact.caveat
     monkeypatch.setattr(reaching, "WHOLE_CELLS", 7)
     rough = intervals(cells.axes, hide(cells.margins, hidden), whole=True)
-    assert "whole numbers" in rough.caveat
+    assert "are integers" in rough.caveat
     assert (rough.low <= exact.low).all()
     assert (rough.high >= exact.high).all()
 
@@ -153,12 +153,12 @@ def test_whole_numbers_are_never_less_sharp_than_fractions_on_three_axes() -> No
 
 def test_whole_numbers_are_asked_for_where_fractions_fit() -> None:
     ring = sparse.csc_array(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0]]))
-    one, zero, two = np.ones(3), np.zeros(3), np.full(3, 2.0)
-    half = solve(one, ring, one, zero, two, whole=False)
+    item, zero, doubled = np.ones(3), np.zeros(3), np.full(3, 2.0)
+    half = solve(item, ring, item, zero, doubled, whole=False)
     assert half is not None
     np.testing.assert_allclose(half, 0.5)
-    assert solve(one, ring, one, zero, two, whole=True) is None
-    whole = solve(one, ring, two, zero, two, whole=True)
+    assert solve(item, ring, item, zero, doubled, whole=True) is None
+    whole = solve(item, ring, doubled, zero, doubled, whole=True)
     assert whole is not None
     assert whole.tolist() == [1, 1, 1]
 
@@ -168,23 +168,23 @@ def test_sums_have_real_intervals() -> None:
     cells = tables.tabulate(tables.load(amounts, qi=["x", "y"]), ["x", "y"], "pay")
     hidden = np.zeros((3, 3), dtype=bool)
     hidden[:2, :2] = True
-    found = intervals(cells.axes, hide(cells.margins, hidden), whole=False)
-    assert found.low[0, 0] == pytest.approx(0)
-    assert found.high[0, 0] == pytest.approx(3.75)
-    assert found.low[1, 1] == pytest.approx(2.5)
+    audited = intervals(cells.axes, hide(cells.margins, hidden), whole=False)
+    assert audited.low[0, 0] == pytest.approx(0)
+    assert audited.high[0, 0] == pytest.approx(3.75)
+    assert audited.low[1, 1] == pytest.approx(2.5)
 
 
 def test_a_release_that_contradicts_itself_is_refused() -> None:
     full = np.array([[1.0, 1.0, 2.0], [1.0, 1.0, 2.0], [2.0, 2.0, 5.0]])
     high = full.copy()
     high[0, 0] = 2.0
-    with pytest.raises(InputError, match="contradicts"):
+    with pytest.raises(InputError, match="inconsistent"):
         intervals(tables.tabulate([[1, 1], [1, 1]]).axes, Bounds(full, high), whole=True)
 
 
 def test_only_releases_of_cells_are_audited() -> None:
     for other in (3, tables.tabulate([[9, 9], [9, 9]])):
-        with pytest.raises(InputError, match="Audited is a release of cells"):
+        with pytest.raises(InputError, match="audit needs a release of cells"):
             tables.audit(other)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="no columns"):
         tables.protect(tables.tabulate([[9, 9], [9, 9]]), "round", columns=["a"])  # type: ignore[call-overload]

@@ -55,9 +55,9 @@ def test_cells_are_written_for_their_owner_alone(file: Path, tmp_path: Path) -> 
     assert len(rows) == 10
     card = tmp_path / "cells.csv.veil.json"
     assert stat.S_IMODE(card.stat().st_mode) == 0o600
-    told = json.loads(card.read_text(encoding="utf-8"))
-    assert told["suppressed"] == 4
-    assert told["seeded"] is False
+    content = json.loads(card.read_text(encoding="utf-8"))
+    assert content["suppressed"] == 4
+    assert content["seeded"] is False
     assert "primary" not in card.read_text(encoding="utf-8")
 
 

@@ -22,13 +22,13 @@ def least(values: Floats) -> float | None:
         else:
             ranges.append([x for x in range(int(v) - room, most + 1)
                            if THRESHOLD <= x <= v + room])  # fmt: skip
-    made = np.stack(np.meshgrid(*ranges), axis=-1).reshape(-1, *values.shape)
+    result = np.stack(np.meshgrid(*ranges), axis=-1).reshape(-1, *values.shape)
     for axis in range(2):
-        made = made[(made.sum(1 + axis) == values.sum(axis)).all(1)]
-    return float(np.abs(made - values).sum((1, 2)).min()) if len(made) else None
+        result = result[(result.sum(1 + axis) == values.sum(axis)).all(1)]
+    return float(np.abs(result - values).sum((1, 2)).min()) if len(result) else None
 
 
-def drawn(seed: int) -> Floats:
+def random_table(seed: int) -> Floats:
     """Draw a table with some counts that are small, or none."""
     generator = np.random.default_rng(seed)
     values = generator.integers(3, 8, (2, 3)).astype(float)
@@ -39,7 +39,7 @@ def drawn(seed: int) -> Floats:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_change_is_the_least(seed: int) -> None:
-    values = drawn(seed)
+    values = random_table(seed)
     best = least(values)
     cells = tables.tabulate(values)
     sums = np.concatenate([values.sum(0), values.sum(1), [values.sum()]])
@@ -49,27 +49,27 @@ def test_the_change_is_the_least(seed: int) -> None:
         assert best is None or ((sums > 0) & (sums < THRESHOLD)).any()
         return
     assert np.abs(release.values - values).sum() == best
-    made = release.values
-    assert not ((made > 0) & (made < THRESHOLD)).any()
-    assert (made[values == 0] == 0).all()
+    masked = release.values
+    assert not ((masked > 0) & (masked < THRESHOLD)).any()
+    assert (masked[values == 0] == 0).all()
     np.testing.assert_array_equal(release.margins[-1], cells.margins[-1])
     np.testing.assert_array_equal(release.margins[:, -1], cells.margins[:, -1])
     assert (release.bounds.low <= cells.margins).all()
     assert (release.bounds.high >= cells.margins).all()
-    found = tables.audit(release)
-    assert (found.low <= cells.margins).all()
-    assert (found.high >= cells.margins).all()
+    audited = tables.audit(release)
+    assert (audited.low <= cells.margins).all()
+    assert (audited.high >= cells.margins).all()
 
 
 def test_three_axes() -> None:
     values = np.random.default_rng(2).integers(3, 30, (3, 3, 3)).astype(float)
     values[0, 0, 0] = 1
     release = tables.protect(tables.tabulate(values), "cta(threshold=3)")
-    made = release.values
-    assert made[0, 0, 0] in (0.0, *range(3, 40))
-    assert not ((made > 0) & (made < 3)).any()
+    masked = release.values
+    assert masked[0, 0, 0] in (0.0, *range(3, 40))
+    assert not ((masked > 0) & (masked < 3)).any()
     for axis in range(3):
-        np.testing.assert_array_equal(made.sum(axis), values.sum(axis))
+        np.testing.assert_array_equal(masked.sum(axis), values.sum(axis))
 
 
 def test_bounds_hold_for_every_count_that_may_have_moved() -> None:
@@ -78,9 +78,9 @@ def test_bounds_hold_for_every_count_that_may_have_moved() -> None:
         cells = tables.tabulate(np.arange(10.0, 60.0))
         release = tables.protect(cells, f"cta(threshold=5, share={share})")
         high = release.bounds.high[:-1]
-        for made, most in zip(release.values, high, strict=True):
-            ups = [v for v in range(5, 2000) if v - max(1, int(share * v)) <= made]
-            assert max(v for v in ups if v - max(1, int(share * v)) <= made) == most
+        for masked, most in zip(release.values, high, strict=True):
+            ups = [v for v in range(5, 2000) if v - max(1, int(share * v)) <= masked]
+            assert max(v for v in ups if v - max(1, int(share * v)) <= masked) == most
 
 
 def test_sums_below_the_threshold_are_refused() -> None:

@@ -40,9 +40,9 @@ def test_controlled_rounding_is_the_least_change() -> None:
     release = tables.protect(cells, "round(base=5, how=controlled)")
     least = np.inf
     for ups in product((0, 5), repeat=4):
-        made = full_table(np.floor(values / 5) * 5 + np.reshape(ups, (2, 2)), cells.axes)
-        if (np.abs(made - cells.margins) < 5).all():
-            least = min(least, np.abs(made - cells.margins).sum())
+        table = full_table(np.floor(values / 5) * 5 + np.reshape(ups, (2, 2)), cells.axes)
+        if (np.abs(table - cells.margins) < 5).all():
+            least = min(least, np.abs(table - cells.margins).sum())
     assert np.abs(release.margins - cells.margins).sum() == least
 
 
@@ -94,14 +94,14 @@ def test_some_cells_have_fewer_candidates_than_the_base() -> None:
     """Of random tables of 4 x 4, about 5 % of the cells at base 3, and 8 % at base 5."""
     generator = np.random.default_rng(1)
     for base, share in ((3, 0.05), (5, 0.08)):
-        found = []
+        figures = []
         for _ in range(30):
             cells = tables.tabulate(generator.integers(0, 50, (4, 4)))
             release = tables.protect(cells, f"round(base={base})")
             details = tables.attack(cells, release, "intervals").details
-            found.append(float(str(details["fewer_than_base"])))
-        assert np.mean(found) == pytest.approx(share, abs=0.04)
-        assert np.mean(found) > 0.01
+            figures.append(float(str(details["fewer_than_base"])))
+        assert np.mean(figures) == pytest.approx(share, abs=0.04)
+        assert np.mean(figures) > 0.01
 
 
 def test_bad_parameters_are_named() -> None:

@@ -22,7 +22,7 @@ from veil.tables.cells.release import Bounds, CellRelease, Mask
 from veil.tables.cells.solver import Flows
 from veil.tables.cells.suppress import Suppress, require_room
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 few = settings(max_examples=20, deadline=None, derandomize=True)
 
 
@@ -78,10 +78,10 @@ def test_three_axes() -> None:
     release = tables.protect(cells, "suppress(threshold=3)")
     assert release.primary.sum() == 2
     assert release.suppressed.sum() > 6
-    found = tables.audit(release)
-    assert found.low[0, 1, 1] == 0
-    assert found.high[0, 1, 1] >= 5
-    assert found.high[1, 2, 2] >= 4
+    audited = tables.audit(release)
+    assert audited.low[0, 1, 1] == 0
+    assert audited.high[0, 1, 1] >= 5
+    assert audited.high[1, 2, 2] >= 4
     assert tables.attack(cells, release, "intervals").risk == 0.0
 
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_protected_is_not_published() -> None:
 
 def test_a_release_that_fails_its_audit_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     def primary_alone(table: Flows) -> Mask:
-        return table.wanted.cells
+        return table.sensitive.cells
 
     monkeypatch.setattr(suppress, "suppressed", primary_alone)
     with pytest.raises(InputError, match="1 sensitive cells"):
@@ -149,8 +149,8 @@ def test_protection_is_what_is_asked_for() -> None:
     cells = tables.tabulate([[1, 9, 30], [9, 9, 30], [30, 30, 30]])
     for need in (1, 7.5, 20):
         release = tables.protect(cells, f"suppress(threshold=2, protection={need})")
-        found = tables.audit(release)
-        assert found.high[0, 0] >= 1 + need
+        audited = tables.audit(release)
+        assert audited.high[0, 0] >= 1 + need
 
 
 def company(rows: list[tuple[str, str, str, float]]) -> tables.Table:
@@ -170,14 +170,14 @@ SALES = [
 
 def test_p_percent_judges_cells_and_sums() -> None:
     cells = tables.tabulate(company(SALES), ["place", "trade"], "sales")
-    wanted = Suppress(rule="p_percent(p=10)").sensitive(cells)
-    assert np.argwhere(wanted.cells).tolist() == [[0, 0]]
-    assert wanted.protection[0, 0] == pytest.approx(0.1 * 900 - 20)
+    sensitive = Suppress(rule="p_percent(p=10)").sensitive(cells)
+    assert np.argwhere(sensitive.cells).tolist() == [[0, 0]]
+    assert sensitive.protection[0, 0] == pytest.approx(0.1 * 900 - 20)
     release = tables.protect(cells, "suppress(rule='p_percent(p=10)')")
     assert release.suppressed.sum() == 4
-    found = tables.audit(release)
-    assert found.high[0, 0] >= 980 + 70 - 1e-3
-    assert found.low[0, 0] <= 980 - 70 + 1e-3
+    audited = tables.audit(release)
+    assert audited.high[0, 0] >= 980 + 70 - 1e-3
+    assert audited.low[0, 0] <= 980 - 70 + 1e-3
     assert tables.attack(cells, release, "intervals").risk == pytest.approx(0, abs=1e-6)
 
 
@@ -187,22 +187,22 @@ def test_the_unit_of_sums_does_not_matter(scale: float) -> None:
     cells = tables.tabulate(company(rows), ["place", "trade"], "sales")
     release = tables.protect(cells, "suppress(rule='p_percent(p=10)')")
     assert release.suppressed.sum() == 4
-    found = tables.audit(release)
-    np.testing.assert_allclose(found.high[0, :2], [1820 * scale, 1820 * scale], rtol=1e-6)
-    assert not found.known[release.suppressed].any()
+    audited = tables.audit(release)
+    np.testing.assert_allclose(audited.high[0, :2], [1820 * scale, 1820 * scale], rtol=1e-6)
+    assert not audited.known[release.suppressed].any()
     assert tables.attack(cells, release, "intervals").risk == pytest.approx(0, abs=1e-6)
 
 
 def test_dominance_judges_by_the_largest_units_together() -> None:
-    two = company([*SALES, ("north", "shop", "d", 900.0)])
-    each = tables.tabulate(two, ["place", "trade"], "sales")
-    together = tables.tabulate(two, ["place", "trade"], "sales", unit="firm")
+    doubled = company([*SALES, ("north", "shop", "d", 900.0)])
+    cells = tables.tabulate(doubled, ["place", "trade"], "sales")
+    together = tables.tabulate(doubled, ["place", "trade"], "sales", unit="firm")
     rule = "dominance(n=1, share=0.6)"
-    assert Suppress(rule=rule).sensitive(each).cells[0].tolist() == [True, False, False]
-    found = Suppress(rule=rule).sensitive(together)
-    assert found.cells[0].tolist() == [True, True, False]
-    assert found.protection[0, 1] == pytest.approx(1200 / 0.6 - 1740)
-    assert not found.cells[-1, -1]
+    assert Suppress(rule=rule).sensitive(cells).cells[0].tolist() == [True, False, False]
+    result = Suppress(rule=rule).sensitive(together)
+    assert result.cells[0].tolist() == [True, True, False]
+    assert result.protection[0, 1] == pytest.approx(1200 / 0.6 - 1740)
+    assert not result.cells[-1, -1]
     sums = tables.tabulate(company([*SALES, ("west", "mill", "z", 9000.0)]),
                            ["place", "trade"], "sales")  # fmt: skip
     judged = Suppress(rule=rule).sensitive(sums).cells
@@ -222,13 +222,13 @@ def test_nested_categories_are_protected_through_their_subtotals() -> None:
 @pytest.mark.parametrize(
     ("values", "spec", "words"),
     [
-        ([[1.5, 2]], "suppress", "not whole"),
+        ([[1.5, 2]], "suppress", "not integers"),
         ([[1, 2]], "suppress(threshold=0)", "threshold"),
         ([[1, 2]], "suppress(protection=0)", "protection"),
         ([[1, 2]], "suppress(rule='p_percent(p=10)')", "contributions"),
         ([[1, 2]], "suppress(rule=nothing)", "No rule"),
         ([[1, 2]], "supress", "No mechanism for cells"),
-        ([[1.5, 2]], "cta", "not whole"),
+        ([[1.5, 2]], "cta", "not integers"),
         ([[1.5, 2]], "sample(rate=0.5)", "sampled"),
     ],
 )
@@ -241,19 +241,21 @@ def test_a_threshold_of_sums_counts_contributors() -> None:
     table = company(SALES)
     cells = tables.tabulate(table, ["place", "trade"], "sales")
     givers = tables.tabulate(table, ["place", "trade"]).margins
-    wanted = Suppress(threshold=3).sensitive(cells)
-    np.testing.assert_array_equal(wanted.cells, (givers < 3) & (cells.margins > 0))
-    np.testing.assert_allclose(wanted.protection[wanted.cells], 0.3 * cells.margins[wanted.cells])
+    sensitive = Suppress(threshold=3).sensitive(cells)
+    np.testing.assert_array_equal(sensitive.cells, (givers < 3) & (cells.margins > 0))
+    np.testing.assert_allclose(
+        sensitive.protection[sensitive.cells], 0.3 * cells.margins[sensitive.cells]
+    )
 
 
 def test_a_threshold_next_to_a_rule_counts() -> None:
     cells = tables.tabulate(company(SALES), ["place", "trade"], "sales")
     rule = Suppress(rule="p_percent(p=10)").sensitive(cells)
     few = Suppress(threshold=4).sensitive(cells)
-    both = Suppress(threshold=4, rule="p_percent(p=10)").sensitive(cells)
-    assert rule.cells.sum() < both.cells.sum()
-    np.testing.assert_array_equal(both.cells, rule.cells | few.cells)
-    np.testing.assert_array_equal(both.protection, np.maximum(rule.protection, few.protection))
+    combined = Suppress(threshold=4, rule="p_percent(p=10)").sensitive(cells)
+    assert rule.cells.sum() < combined.cells.sum()
+    np.testing.assert_array_equal(combined.cells, rule.cells | few.cells)
+    np.testing.assert_array_equal(combined.protection, np.maximum(rule.protection, few.protection))
     assert "threshold=None" in str(Suppress(rule="p_percent(p=10)"))
     assert "threshold=5" in str(Suppress())
 
@@ -263,17 +265,19 @@ def learnt(cells: Cells, release: CellRelease, unit: int) -> tuple[Floats, Float
 
     Everything here is done again, cell by cell, from the contributions.
     """
-    given, axes = cells.contributions, cells.axes
-    assert given is not None
+    contributions, axes = cells.contributions, cells.axes
+    assert contributions is not None
     shape = cells.margins.shape
     own, others = np.zeros(shape), np.zeros(shape)
-    for place, amount, who in zip(given.places, given.amounts, given.units, strict=True):
+    for place, amount, who in zip(
+        contributions.places, contributions.amounts, contributions.units, strict=True
+    ):
         for node in product(*((int(at), size - 1) for at, size in zip(place, shape, strict=True))):
             (own if who == unit else others)[node] += amount
-    alone = (own > 0) & (others == 0)
+    single = (own > 0) & (others == 0)
     full = cells.margins
-    known = ~release.suppressed | alone
-    low, high = np.where(known, full, own).ravel(), np.where(known, full, np.inf).ravel()
+    certain = ~release.suppressed | single
+    low, high = np.where(certain, full, own).ravel(), np.where(certain, full, np.inf).ravel()
     lines = []
     flat = np.arange(full.size).reshape(shape)
     for at in range(len(axes)):
@@ -281,15 +285,15 @@ def learnt(cells: Cells, release: CellRelease, unit: int) -> tuple[Floats, Float
             row = np.zeros(full.size)
             row[line[:-1]], row[line[-1]] = 1.0, -1.0
             lines.append(row)
-    bounds = list(zip(low, [None if np.isinf(one) else one for one in high], strict=True))
+    bounds = list(zip(low, [None if np.isinf(item) else item for item in high], strict=True))
     least, most = low.copy(), high.copy()
-    for cell in np.flatnonzero(release.suppressed.ravel() & ~alone.ravel()):
+    for cell in np.flatnonzero(release.suppressed.ravel() & ~single.ravel()):
         for sign, end in ((1.0, least), (-1.0, most)):
             cost = np.zeros(full.size)
             cost[cell] = sign
-            made = linprog(cost, A_eq=np.array(lines), b_eq=np.zeros(len(lines)), bounds=bounds)
-            end[cell] = sign * made.fun if made.status == 0 else -sign * np.inf
-    return least.reshape(shape), most.reshape(shape), alone
+            values = linprog(cost, A_eq=np.array(lines), b_eq=np.zeros(len(lines)), bounds=bounds)
+            end[cell] = sign * values.fun if values.status == 0 else -sign * np.inf
+    return least.reshape(shape), most.reshape(shape), single
 
 
 def skewed(seed: int, units: int = 24) -> tables.Table:
@@ -297,9 +301,9 @@ def skewed(seed: int, units: int = 24) -> tables.Table:
     rng = np.random.default_rng(seed)
     firm = rng.integers(units, size=60)
     return tables.load({
-        "firm": [f"f{one}" for one in firm],
-        "place": [f"p{one}" for one in rng.integers(4, size=60)],
-        "trade": [f"t{one}" for one in rng.integers(4, size=60)],
+        "firm": [f"f{item}" for item in firm],
+        "place": [f"p{item}" for item in rng.integers(4, size=60)],
+        "trade": [f"t{item}" for item in rng.integers(4, size=60)],
         "sales": np.round(rng.lognormal(3, 1.5, 60) + 1, 1).tolist(),
     })  # fmt: skip
 
@@ -312,17 +316,17 @@ def test_no_contributor_learns_a_cell_of_others(seed: int, rule: str) -> None:
         release = tables.protect(cells, f"suppress(rule={rule!r})")
     except InputError:
         return
-    given, wanted = cells.contributions, Suppress(rule=rule).sensitive(cells)
-    assert given is not None
-    assert wanted.cells.any()
+    contributions, sensitive = cells.contributions, Suppress(rule=rule).sensitive(cells)
+    assert contributions is not None
+    assert sensitive.cells.any()
     slack = 1e-4 * cells.margins.max()
-    for unit in np.unique(given.units).tolist():
-        _, high, alone = learnt(cells, release, unit)
-        judged = wanted.cells & ~alone
-        assert (high[judged] >= (cells.margins + wanted.protection)[judged] - slack).all()
-    found = tables.attack(cells, release, "intervals")
-    assert found.risk == pytest.approx(0, abs=1e-6)
-    assert found.details["exact_to_contributors"] == 0
+    for unit in np.unique(contributions.units).tolist():
+        _, high, single = learnt(cells, release, unit)
+        judged = sensitive.cells & ~single
+        assert (high[judged] >= (cells.margins + sensitive.protection)[judged] - slack).all()
+    outcome = tables.attack(cells, release, "intervals")
+    assert outcome.risk == pytest.approx(0, abs=1e-6)
+    assert outcome.details["exact_to_contributors"] == 0
 
 
 def spread_firms() -> tables.Table:
@@ -342,16 +346,18 @@ def test_what_is_suppressed_of_a_line_is_not_sensitive_together(
 ) -> None:
     cells = tables.tabulate(table(), ["place", "trade"], "sales", unit="firm")
     release = tables.protect(cells, "suppress(rule='p_percent(p=10)')")
-    given, hidden = cells.contributions, release.suppressed
-    assert given is not None
+    contributions, hidden = cells.contributions, release.suppressed
+    assert contributions is not None
     assert hidden.any()
     inner = hidden[:-1, :-1]
     for at in range(2):
         for i in range(inner.shape[at]):
             if hidden[(i, -1) if at == 0 else (-1, i)]:
                 continue
-            mine = (given.places[:, at] == i) & inner[tuple(given.places.T)]
-            gifts = np.sort(np.bincount(given.units[mine], given.amounts[mine]))[::-1]
+            mine = (contributions.places[:, at] == i) & inner[tuple(contributions.places.T)]
+            gifts = np.sort(np.bincount(contributions.units[mine], contributions.amounts[mine]))[
+                ::-1
+            ]
             if gifts.sum() > 0:
                 assert gifts[2:].sum() >= 0.1 * gifts[0] - 1e-6
 
@@ -366,10 +372,10 @@ def test_a_contributor_cannot_subtract_its_own_amount() -> None:
     table = tables.load({"place": place, "trade": trade, "firm": firm, "sales": sales})
     cells = tables.tabulate(table, ["place", "trade"], "sales", unit="firm")
     release = tables.protect(cells, "suppress(rule='p_percent(p=10)')")
-    given = cells.contributions
-    assert given is not None
-    low, high, alone = learnt(cells, release, int(given.units[firm.index("a")]))
-    assert alone[0, 0]
+    contributions = cells.contributions
+    assert contributions is not None
+    low, high, single = learnt(cells, release, int(contributions.units[firm.index("a")]))
+    assert single[0, 0]
     assert high[0, 1] - low[0, 1] >= 40  # was exact: the row's sum, less its own 500
     assert release.suppressed[0].sum() > 2
 
@@ -382,6 +388,6 @@ def test_no_message_quotes_a_number_of_the_table() -> None:
 
 
 def test_audits_of_no_cell_are_whole() -> None:
-    found = tables.audit(tables.protect(tables.tabulate([[9, 8]]), "suppress"))
-    assert isinstance(found, Audit)
-    assert found.known.all()
+    audited = tables.audit(tables.protect(tables.tabulate([[9, 8]]), "suppress"))
+    assert isinstance(audited, Audit)
+    assert audited.known.all()

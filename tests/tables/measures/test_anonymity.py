@@ -13,7 +13,7 @@ from veil import tables
 from veil.core.errors import InputError, ParameterError, VeilError
 from veil.tables.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 
 
 @needs_golden
@@ -28,47 +28,47 @@ def test_adult_is_as_published() -> None:
         hierarchies={name: ADULT / f"adult_hierarchy_{name}.csv" for name in names},
         sep=";",
     )
-    told = ",".join(f"{name}={level}" for name, level in levels.items())
-    release = tables.protect(table, f"generalise(levels='{told}')")
-    found = tables.anonymity(release, confidential="occupation", l=3)
-    assert (found.k, found.classes) == (expected["k"], expected["classes"])
-    assert found.average == pytest.approx(len(table) / expected["classes"])
-    assert found.uniques == 0
+    text = ",".join(f"{name}={level}" for name, level in levels.items())
+    release = tables.protect(table, f"generalise(levels='{text}')")
+    figures = tables.anonymity(release, confidential="occupation", l=3)
+    assert (figures.k, figures.classes) == (expected["k"], expected["classes"])
+    assert figures.average == pytest.approx(len(table) / expected["classes"])
+    assert figures.uniques == 0
     job = expected["occupation"]
-    assert found.l == job["l"]
-    assert found.entropy_l == pytest.approx(job["entropy_l"], rel=1e-12)
-    assert found.c == pytest.approx(job["c_at_3"], rel=1e-12)
-    assert found.t_equal == pytest.approx(job["t_equal"], rel=1e-12)
-    assert found.t_hierarchical == pytest.approx(job["t_hierarchical"], rel=1e-12)
+    assert figures.l == job["l"]
+    assert figures.entropy_l == pytest.approx(job["entropy_l"], rel=1e-12)
+    assert figures.c == pytest.approx(job["c_at_3"], rel=1e-12)
+    assert figures.t_equal == pytest.approx(job["t_equal"], rel=1e-12)
+    assert figures.t_hierarchical == pytest.approx(job["t_hierarchical"], rel=1e-12)
     age = tables.anonymity(release, "age")
     assert age.l == expected["age"]["l"]
     assert age.t_ordered == pytest.approx(expected["age"]["t_ordered"], rel=1e-9)
-    both = tables.anonymity(release)  # the worse of the two columns
-    assert both.l == min(found.l or 0, age.l or 0)
-    assert both.t_equal == max(found.t_equal or 0, age.t_equal or 0)
+    combined = tables.anonymity(release)  # the worse of the two columns
+    assert combined.l == min(figures.l or 0, age.l or 0)
+    assert combined.t_equal == max(figures.t_equal or 0, age.t_equal or 0)
 
 
 @settings(max_examples=60)
 @given(cases(most=20))
 def test_figures_are_those_of_their_definitions(case: Case) -> None:
     table = case.table
-    found = tables.anonymity(table, "s", l=2)
+    figures = tables.anonymity(table, "s", l=2)
     classes = list(case.classes((0,) * len(case.hierarchies)))
     sizes = [len(rows) for rows in classes]
-    assert found.k == min(sizes)
-    assert found.classes == len(sizes)
-    assert found.uniques == sizes.count(1)
+    assert figures.k == min(sizes)
+    assert figures.classes == len(sizes)
+    assert figures.uniques == sizes.count(1)
     values = [[case.secret[row] for row in rows] for rows in classes]
-    known = [Counter(value for value in one if value is not None) for one in values]
-    assert found.l == min(len(counts) for counts in known)
-    assert found.entropy_l == pytest.approx(min(map(effective, known)), rel=1e-12)
-    assert found.c == pytest.approx(max(map(ratio, known)))
+    positions = [Counter(value for value in text if value is not None) for text in values]
+    assert figures.l == min(len(counts) for counts in positions)
+    assert figures.entropy_l == pytest.approx(min(map(effective, positions)), rel=1e-12)
+    assert figures.c == pytest.approx(max(map(ratio, positions)))
     for name in ("equal", "hierarchical", "ordered"):
-        figure = getattr(found, f"t_{name}")
+        figure = getattr(figures, f"t_{name}")
         if name == "ordered" and None in case.secret:
             assert figure is None
             continue
-        far = max(moved(one, case.secret, name) for one in values)
+        far = max(moved(text, case.secret, name) for text in values)
         assert figure == pytest.approx(far, abs=1e-7)
 
 
@@ -94,11 +94,11 @@ def small(**more: object) -> Table:
 
 
 def test_what_does_not_apply_is_none() -> None:
-    found = tables.anonymity(small())
-    assert (found.k, found.l, found.c) == (2, 2, math.inf)  # no class has three values
-    assert found.t_ordered is found.t_hierarchical is None
-    plain = tables.anonymity(tables.load({"q": ["a", "b"]}, qi=["q"]))
-    assert (plain.k, plain.uniques, plain.l, plain.t_equal) == (1, 2, None, None)
+    figures = tables.anonymity(small())
+    assert (figures.k, figures.l, figures.c) == (2, 2, math.inf)  # no class has three values
+    assert figures.t_ordered is figures.t_hierarchical is None
+    baseline = tables.anonymity(tables.load({"q": ["a", "b"]}, qi=["q"]))
+    assert (baseline.k, baseline.uniques, baseline.l, baseline.t_equal) == (1, 2, None, None)
 
 
 def test_the_whole_may_be_the_original() -> None:
@@ -110,9 +110,9 @@ def test_the_whole_may_be_the_original() -> None:
     )
     release = table.take(np.arange(4))
     assert tables.anonymity(release).t_equal == 0.0
-    found = tables.anonymity(release, original=table)
-    assert found.t_equal == pytest.approx(0.5 - 2 / 8)
-    assert found.t_hierarchical == pytest.approx((0.25 + 1 / 8) / 2)
+    figures = tables.anonymity(release, original=table)
+    assert figures.t_equal == pytest.approx(0.5 - 2 / 8)
+    assert figures.t_hierarchical == pytest.approx((0.25 + 1 / 8) / 2)
     numbers = tables.load({"q": [1, 1, 2], "s": [1, 2, 9]}, qi=["q"], confidential=["s"])
     first = tables.anonymity(numbers.take(np.arange(2)), original=numbers)
     assert first.t_ordered == pytest.approx((abs(1 / 2 - 1 / 3) + abs(1 - 2 / 3)) / 2)
@@ -140,5 +140,5 @@ def test_bad_input_is_refused() -> None:
         tables.anonymity(small(), l=0)
     with pytest.raises(InputError, match="no rows"):
         tables.anonymity(small().take(np.arange(0)))
-    with pytest.raises(InputError, match="of a release"):
+    with pytest.raises(InputError, match="needs a release"):
         tables.anonymity("small")  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from veil.tables.measures.pair import Bins, Meanings
 from veil.tables.mechanism import Release
 from veil.tables.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 KNOWN = ["sex", "age", "race", "marital-status", "education", "native-country"]
 
 
@@ -35,8 +35,8 @@ def test_marginals_of_microaggregated_numbers(k: int) -> None:
     t = tables.load(SDC / "Tarragona.csv")
     t = tables.load(SDC / "Tarragona.csv", qi=t.columns)
     expected = golden("utility")["marginals"]["Tarragona mdav"][str(k)]
-    found = tables.utility(t, tables.protect(t, f"mdav(k={k})"), "marginals")
-    assert found == pytest.approx(expected, abs=1e-9)
+    score = tables.utility(t, tables.protect(t, f"mdav(k={k})"), "marginals")
+    assert score == pytest.approx(expected, abs=1e-9)
 
 
 @needs_golden
@@ -53,32 +53,32 @@ def test_marginals_of_generalised_and_suppressed_records() -> None:
 def test_a_classifier_of_adult_is_as_good_as_published() -> None:
     expected = golden("utility")["ml"]
     t = tables.load(ADULT / "adult.csv")
-    found = tables.loss(t, t, columns=t.columns).ml(expected["target"])
-    assert found.original == pytest.approx(expected["accuracy"], abs=1e-9)
-    assert found.accuracy == found.original
-    assert found.majority == pytest.approx(expected["majority"], abs=1e-9)
+    accuracy = tables.loss(t, t, columns=t.columns).ml(expected["target"])
+    assert accuracy.original == pytest.approx(expected["accuracy"], abs=1e-9)
+    assert accuracy.accuracy == accuracy.original
+    assert accuracy.majority == pytest.approx(expected["majority"], abs=1e-9)
     assert tables.utility(t, t, "ml", target=expected["target"]) == 1
 
 
 def plainly(t: Table, r: Table, rows: Any, removed: int) -> float:  # noqa: ANN401 - or None
     """Compute the marginals record by record, as the definition says."""
-    found = []
-    for one, other in combinations(t.columns, 2):
-        before, after = _spread(t, t, one, None), _spread(t, r, one, rows)
+    figures = []
+    for name, other in combinations(t.columns, 2):
+        before, after = _spread(t, t, name, None), _spread(t, r, name, rows)
         along, across = _spread(t, t, other, None), _spread(t, r, other, rows)
         true = sum(np.outer(a, b) for a, b in zip(before, along, strict=True)) / len(t)
-        seen = sum(np.outer(a, b) for a, b in zip(after, across, strict=True))
-        seen = seen + removed * np.outer(_star(t, one), _star(t, other))
-        found.append(0.5 * np.abs(true - seen / (len(r) + removed)).sum())
-    return 1 - float(np.mean(found))
+        total = sum(np.outer(a, b) for a, b in zip(after, across, strict=True))
+        total = total + removed * np.outer(_star(t, name), _star(t, other))
+        figures.append(0.5 * np.abs(true - total / (len(r) + removed)).sum())
+    return 1 - float(np.mean(figures))
 
 
 def _star(t: Table, name: str) -> Any:  # noqa: ANN401 - an array
     bins = _bins(t, name)
-    made = np.zeros(bins.max() + 3)
+    values = np.zeros(bins.max() + 3)
     for bin_ in bins:
-        made[bin_] += 1 / len(bins)
-    return made
+        values[bin_] += 1 / len(bins)
+    return values
 
 
 def _bins(t: Table, name: str) -> Any:  # noqa: ANN401 - an array
@@ -93,12 +93,12 @@ def _bins(t: Table, name: str) -> Any:  # noqa: ANN401 - an array
 def _spread(t: Table, r: Table, name: str, rows: Any) -> list[Any]:  # noqa: ANN401 - or None
     bins, column, labels = _bins(t, name), t.column(name), r.column(name).texts
     hierarchy = t.hierarchies.get(name)
-    made = []
+    parts = []
     for i, label in enumerate(labels):
         shares = np.zeros(bins.max() + 3)
         if label is None:
             origin = column.texts[i if rows is None else rows[i]]
-            made.append(np.eye(len(shares))[bins.max() + 1] if origin is None else _star(t, name))
+            parts.append(np.eye(len(shares))[bins.max() + 1] if origin is None else _star(t, name))
             continue
         below = [
             code
@@ -108,14 +108,14 @@ def _spread(t: Table, r: Table, name: str, rows: Any) -> list[Any]:  # noqa: ANN
             or (label.startswith("[") and _within(value, label))
         ]
         if r.column(name).numeric and (near := _nearest_bin(t, name, float(label))) is not None:
-            made.append(np.eye(len(shares))[near])
+            parts.append(np.eye(len(shares))[near])
             continue
         for code in below:
             shares[bins[code]] += 1 / len(below)
         if not below:
             shares[-1] = 1
-        made.append(shares)
-    return made
+        parts.append(shares)
+    return parts
 
 
 def _nearest_bin(t: Table, name: str, number: float) -> int | None:
@@ -154,8 +154,8 @@ def test_marginals_are_what_a_record_by_record_count_gives(spec: str) -> None:
 
 
 def test_marginals_with_missing_values() -> None:
-    held = {"a": ["x", None, "y", "x", None], "b": [1, 2, None, 4, 5]}
-    t = tables.load(held)
+    columns = {"a": ["x", None, "y", "x", None], "b": [1, 2, None, 4, 5]}
+    t = tables.load(columns)
     assert tables.utility(t, t) == 1
     r = tables.load({"a": ["x", None, None, "x", "y"], "b": [1, 2, None, None, 9]})
     assert tables.utility(t, r) == pytest.approx(plainly(t, r, None, 0), abs=1e-12)
@@ -191,17 +191,19 @@ def test_cells_by_hand() -> None:
 
 def test_suppressed_rows_are_worth_nothing_and_sampled_ones_do_not_count() -> None:
     t = town()
-    kept = tables.protect(t, "sample(rate=0.5)", rng=1)
-    assert tables.utility(t, kept, "cells") == 1
-    gone = Release(kept.table, kept.method, kept.guarantee, suppressed=30, rows=kept.rows)
+    release = tables.protect(t, "sample(rate=0.5)", rng=1)
+    assert tables.utility(t, release, "cells") == 1
+    gone = Release(
+        release.table, release.method, release.guarantee, suppressed=30, rows=release.rows
+    )
     assert tables.utility(t, gone, "cells") == pytest.approx(0.5)
-    assert tables.utility(t, gone) != tables.utility(t, kept)  # stars besides the shares
+    assert tables.utility(t, gone) != tables.utility(t, release)  # stars besides the shares
 
 
 def test_numbers_beyond_the_deciles_are_in_the_outer_bins() -> None:
     bins = Bins(Column.of(list(range(20))))
     assert bins.cuts is not None
-    assert bins.named == len(bins.cuts) + 1 == 10
+    assert bins.value_bins == len(bins.cuts) + 1 == 10
     placed = bins.placed(Column.of([-5.0, bins.cuts[0] - 1e-9, bins.cuts[0], 400.0]), None)
     assert placed.codes.tolist() == [0, 0, 1, 9]  # x >= cut goes right
     few = Bins(Column.of([1, 2, 3]))
@@ -217,18 +219,18 @@ def test_repeated_deciles_are_one_cut() -> None:
 def test_labels_stand_for_values_of_the_column() -> None:
     meanings = Meanings(Column.of([1.0, 2.0, 3.0, 10.0]))
     labels = ["2", "[2-3]", ">2", "<2", "*", "{1, 10}", "[4-9]", "unknown"]
-    found = meanings.of(labels)
-    assert [one.values.tolist() for one in found] == [
+    result = meanings.of(labels)
+    assert [point.values.tolist() for point in result] == [
         [1], [1, 2], [2, 3], [0], [0, 1, 2, 3], [0, 3], [], []
     ]  # fmt: skip
-    losses = [one.loss for one in found]
+    losses = [point.loss for point in result]
     assert losses == pytest.approx([0, 1 / 9, 8 / 9, 1 / 9, 1, 0.5, 1, 1])
 
 
 def test_half_open_intervals_of_reals_cover_their_ends_once() -> None:
     meanings = Meanings(Column.of([0.5, 1.0, 1.5, 2.0]))
-    found = meanings.of(["[0-1]", "[1-2]", "[2-3]"])
-    assert [one.values.tolist() for one in found] == [[0], [1, 2], [3]]
+    result = meanings.of(["[0-1]", "[1-2]", "[2-3]"])
+    assert [point.values.tolist() for point in result] == [[0], [1, 2], [3]]
 
 
 class Majority:
@@ -247,8 +249,8 @@ def learner(rng: Generator, n: int = 600) -> Table:
     """Return a table of which y can be learnt."""
     x = rng.integers(0, 4, n)
     y = np.where(rng.random(n) < 0.9, x >= 2, x < 2)
-    held = {"x": [f"v{i}" for i in x], "z": rng.normal(size=n), "y": np.where(y, "yes", "no")}
-    return tables.load(held, qi=["x"], confidential=["y"])
+    columns = {"x": [f"v{i}" for i in x], "z": rng.normal(size=n), "y": np.where(y, "yes", "no")}
+    return tables.load(columns, qi=["x"], confidential=["y"])
 
 
 def test_what_is_learnt_of_a_release_is_a_share_of_what_could_be(rng: Generator) -> None:
@@ -258,9 +260,9 @@ def test_what_is_learnt_of_a_release_is_a_share_of_what_could_be(rng: Generator)
     noisy = tables.protect(t, "pram(p=0.3)", rng=1)
     assert tables.utility(t, same, "ml") > 0.9 > tables.utility(t, noisy, "ml")
     blind = t.changed({"x": Column.of(["*"] * len(t))})
-    found = tables.loss(t, blind).ml()
-    assert found.accuracy <= found.majority + 0.08
-    assert found.original > 0.85
+    accuracy = tables.loss(t, blind).ml()
+    assert accuracy.accuracy <= accuracy.majority + 0.08
+    assert accuracy.original > 0.85
 
 
 def test_test_rows_are_never_masked_and_never_learnt_from(rng: Generator) -> None:
@@ -276,19 +278,19 @@ def test_test_rows_are_never_masked_and_never_learnt_from(rng: Generator) -> Non
 def test_any_classifier_with_fit_and_predict_will_do(rng: Generator) -> None:
     t = learner(rng)
     release = tables.protect(t, "pram(p=0.5)", rng=1)
-    found = tables.loss(t, release).ml("y", Majority())
-    assert found.accuracy == found.original == found.majority
+    accuracy = tables.loss(t, release).ml("y", Majority())
+    assert accuracy.accuracy == accuracy.original == accuracy.majority
     with pytest.raises(InputError, match="another target"):
         tables.utility(t, release, "ml", estimator=Majority())
-    with pytest.raises(ParameterError, match="'ml' alone"):
+    with pytest.raises(ParameterError, match="Only the measure 'ml'"):
         tables.utility(t, release, "cells", target="y")
 
 
 def test_generalised_columns_can_be_learnt_from() -> None:
     t = town(400)
-    held = {**{name: t.column(name) for name in QI}}
+    columns = {**{name: t.column(name) for name in QI}}
     target = Column.of(np.where(t["age"] >= 40, "old", "young"))
-    whole = Table({**held, "y": target}, {**dict.fromkeys(QI, "qi"), "y": "confidential"},
+    whole = Table({**columns, "y": target}, {**dict.fromkeys(QI, "qi"), "y": "confidential"},
                   t.hierarchies)  # fmt: skip
     release = tables.protect(whole, "generalise(level=1)", columns=["age"])
     assert tables.loss(whole, release).ml().accuracy > 0.95
@@ -302,7 +304,7 @@ def test_bad_measures_and_targets_are_refused() -> None:
         tables.utility(t, t, "ml")  # two confidential columns
     with pytest.raises(InputError, match="no column 'nothing'"):
         tables.utility(t, t, "ml", target="nothing")
-    with pytest.raises(InputError, match="to be predicted"):
+    with pytest.raises(InputError, match="to predict"):
         tables.utility(t, t.without(["illness"]), "ml(target=illness)")
     with pytest.raises(InputError, match="no column to predict from"):
         tables.utility(t, t, "ml", target="illness", columns=["illness"])

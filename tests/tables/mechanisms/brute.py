@@ -63,11 +63,11 @@ class Case:
         return next(row for row in rows if row[0] == value)[level]
 
     def classes(self, node: Node) -> list[list[int]]:
-        found: dict[tuple[Value, ...], list[int]] = {}
+        counts: dict[tuple[Value, ...], list[int]] = {}
         for number, row in enumerate(self.rows):
             key = tuple(self.label(j, row[j], node[j]) for j in range(len(node)))
-            found.setdefault(key, []).append(number)
-        return list(found.values())
+            counts.setdefault(key, []).append(number)
+        return list(counts.values())
 
     def nodes(self) -> list[Node]:
         return list(itertools.product(*(range(height + 1) for height in self.heights)))
@@ -83,12 +83,12 @@ def cases(draw: st.DrawFn, *, gaps: bool = True, most: int = 14) -> Case:
     if gaps and draw(st.booleans()):
         values, secrets = [*values, None], [*secrets, None]
     row = st.tuples(*[st.sampled_from(values)] * columns)
-    made = tuple(draw(st.lists(row, min_size=rows, max_size=rows)))
-    whole = all(any(one[j] is not None for one in made) for j in range(columns))
-    made = made if whole else (("a",) * columns, *made[1:])
+    result = tuple(draw(st.lists(row, min_size=rows, max_size=rows)))
+    whole = all(any(item[j] is not None for item in result) for j in range(columns))
+    result = result if whole else (("a",) * columns, *result[1:])
     secret = ["x", *draw(st.lists(st.sampled_from(secrets), min_size=rows - 1, max_size=rows - 1))]
     hierarchies = draw(st.tuples(*[st.integers(0, len(HIERARCHIES) - 1)] * columns))
-    return Case(made, tuple(secret), hierarchies)
+    return Case(result, tuple(secret), hierarchies)
 
 
 def diverse(values: Sequence[Value], diversity: str, l: float, c: float) -> bool:  # noqa: E741
@@ -115,17 +115,17 @@ def _solved(
     kinds: tuple[Value, ...], p: tuple[float, ...], q: tuple[float, ...], distance: str
 ) -> float:
     """Solve the linear programme."""
-    cost = [[_apart(one, other, kinds, distance) for other in kinds] for one in kinds]
+    cost = [[_distance(item, other, kinds, distance) for other in kinds] for item in kinds]
     m = len(kinds)
     flows = np.zeros((2 * m, m * m))
     for i in range(m):
         flows[i, i * m : (i + 1) * m] = 1
         flows[m + i, i::m] = 1
-    found = linprog(np.ravel(cost), A_eq=flows, b_eq=p + q, bounds=(0, None))
-    return float(found.fun)
+    result = linprog(np.ravel(cost), A_eq=flows, b_eq=p + q, bounds=(0, None))
+    return float(result.fun)
 
 
-def _apart(one: Value, other: Value, kinds: Sequence[Value], distance: str) -> float:
+def _distance(one: Value, other: Value, kinds: Sequence[Value], distance: str) -> float:
     if one == other:
         return 0.0
     if distance == "equal":
@@ -159,8 +159,8 @@ def satisfied(case: Case, rows: Sequence[int], asked: dict[str, Any], kept: Sequ
 def losses(case: Case, node: Node, failing: set[int], minimise: str) -> float:
     n, columns = len(case.rows), len(node)
     if minimise == "dm":
-        kept = [one for one in case.classes(node) if not set(one) & failing]
-        return float(sum(len(one) ** 2 for one in kept) + len(failing) * n)
+        remaining = [item for item in case.classes(node) if not set(item) & failing]
+        return float(sum(len(item) ** 2 for item in remaining) + len(failing) * n)
     total = 0.0
     for row, j in itertools.product(range(n), range(columns)):
         level = case.heights[j] if row in failing else node[j]
@@ -200,11 +200,11 @@ def suppressed(case: Case, node: Node, asked: dict[str, Any]) -> set[int]:
     """Take classes out that fail, until all that are left pass, compared with what is left."""
     bad: set[int] = set()
     while True:
-        kept = [row for row in range(len(case.rows)) if row not in bad]
+        remaining = [row for row in range(len(case.rows)) if row not in bad]
         more = {
             row
             for rows in case.classes(node)
-            if not bad & set(rows) and not satisfied(case, rows, asked, kept)
+            if not bad & set(rows) and not satisfied(case, rows, asked, remaining)
             for row in rows
         }
         if not more:
@@ -216,7 +216,7 @@ def minimal(satisfying: set[Node]) -> set[Node]:
     def below(one: Node, other: Node) -> bool:
         return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
-    return {node for node in satisfying if not any(below(one, node) for one in satisfying)}
+    return {node for node in satisfying if not any(below(other, node) for other in satisfying)}
 
 
 def mondrian(
@@ -247,11 +247,11 @@ def _sides(
     column: Sequence[float], part: list[int], passes: Callable[[list[int]], bool]
 ) -> tuple[list[int], list[int]] | None:
     middle = sorted(column[row] for row in part)[len(part) // 2]
-    for left in (
+    for remaining in (
         [row for row in part if column[row] < middle],
         [row for row in part if column[row] <= middle],
     ):
-        right = [row for row in part if row not in left]
-        if left and right and passes(left) and passes(right):
-            return left, right
+        right = [row for row in part if row not in remaining]
+        if remaining and right and passes(remaining) and passes(right):
+            return remaining, right
     return None

@@ -17,7 +17,7 @@ from veil.tables.mechanisms import cube
 from veil.tables.mechanisms.lattice import FALLBACK, LatticeMethod, LatticeResult, allowed
 from veil.tables.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 METHODS = ("ola", "incognito", "exhaustive")
 CASES = golden("lattice").get("cases", [])
 QUICK = (0, 1, 2, 4, 9)
@@ -32,13 +32,13 @@ def adult(qi: tuple[str, ...]) -> Table:
 
 def spec_of(name: str, case: dict[str, Any]) -> str:
     keys = ("k", "suppression", "minimise", "l", "c", "diversity", "t", "distance")
-    told = ", ".join(f"{key}={case[key]!r}" for key in keys if key in case)
-    return f"{name}({told})"
+    text = ", ".join(f"{key}={case[key]!r}" for key in keys if key in case)
+    return f"{name}({text})"
 
 
 def search(name: str, table: Table, **asked: object) -> LatticeResult:
-    told = ", ".join(f"{key}={value!r}" for key, value in asked.items())
-    method = tables.mechanism(f"{name}({told})")
+    text = ", ".join(f"{key}={value!r}" for key, value in asked.items())
+    method = tables.mechanism(f"{name}({text})")
     assert isinstance(method, LatticeMethod)
     return method.search(table)
 
@@ -73,21 +73,21 @@ def test_no_neighbour_of_a_published_node_is_better(number: int) -> None:
     below = {name: max(0, level - 1) for name, level in case["node"].items()}
     method = tables.mechanism(spec_of("exhaustive", case))
     assert isinstance(method, LatticeMethod)
-    found = method.search(trimmed(table, below))
-    node = dict(zip(found.columns, found.best, strict=True))
+    result = method.search(trimmed(table, below))
+    node = dict(zip(result.columns, result.best, strict=True))
     assert {name: level + below[name] for name, level in node.items()} == case["node"]
-    assert (found.loss, found.suppressed) == (case["dm"], case["suppressed"])
+    assert (result.loss, result.suppressed) == (case["dm"], case["suppressed"])
 
 
 def trimmed(table: Table, levels: dict[str, int]) -> Table:
     """Take the lowest levels of hierarchies off."""
-    made, rows = {}, {}
+    columns, rows = {}, {}
     for name, level in levels.items():
         hierarchy = table.hierarchies[name]
         column = table.column(name)
         labels = hierarchy.labels[level]
         at = hierarchy.codes[level][hierarchy.at(column)]
-        made[name] = [labels[code] for code in at[column.codes]]
+        columns[name] = [labels[code] for code in at[column.codes]]
         rows[name] = {
             labels[hierarchy.codes[level][leaf]]: [
                 hierarchy.labels[h][hierarchy.codes[h][leaf]]
@@ -96,11 +96,11 @@ def trimmed(table: Table, levels: dict[str, int]) -> Table:
             for leaf in range(len(hierarchy.leaves))
         }
     return tables.load(
-        {**made, "occupation": table["occupation"]},
+        {**columns, "occupation": table["occupation"]},
         qi=list(levels),
         confidential=["occupation"],
         hierarchies={
-            **{name: list(one.values()) for name, one in rows.items()},
+            **{name: list(row.values()) for name, row in rows.items()},
             "occupation": table.hierarchies["occupation"],
         },
     )
@@ -113,14 +113,14 @@ def test_counts_of_satisfying_and_minimal_nodes_are_as_published() -> None:
         for name in METHODS:
             method = tables.mechanism(spec_of(name, case))
             assert isinstance(method, LatticeMethod)
-            found = method.search(adult(tuple(case["qi"])))
-            assert dict(zip(found.columns, found.best, strict=True)) == case["node"]
-            assert (found.loss, found.suppressed) == (case["dm"], case["suppressed"])
-            assert found.satisfying.size == case["nodes"]
-            assert int(found.satisfying.sum()) == case["satisfying"]
-            assert len(found.minimal) == case["minimal"]
+            result = method.search(adult(tuple(case["qi"])))
+            assert dict(zip(result.columns, result.best, strict=True)) == case["node"]
+            assert (result.loss, result.suppressed) == (case["dm"], case["suppressed"])
+            assert result.satisfying.size == case["nodes"]
+            assert int(result.satisfying.sum()) == case["satisfying"]
+            assert len(result.minimal) == case["minimal"]
             if name != "exhaustive":
-                assert found.judged < found.satisfying.size / 2
+                assert result.judged < result.satisfying.size / 2
 
 
 @needs_golden
@@ -134,11 +134,11 @@ def test_nothing_is_concluded_where_satisfaction_is_not_monotone(name: str) -> N
         confidential=["s"],
         hierarchies={"q": case["hierarchy"]},
     )
-    found = search(
+    result = search(
         name, table, k=1, l=case["l"], diversity="entropy", suppression=case["suppression"]
     )
-    assert np.argwhere(found.satisfying).tolist() == case["satisfying"]
-    assert found.how == FALLBACK
+    assert np.argwhere(result.satisfying).tolist() == case["satisfying"]
+    assert result.how == FALLBACK
     release = tables.protect(table, f"{name}(k=1, l=2, diversity='entropy', suppression=0.6)")
     assert release.kept["search"] == FALLBACK
     assert release.suppressed == 3
@@ -181,23 +181,23 @@ def compared(case: Case, asked: dict[str, Any], suppression: float, minimise: st
     limit = allowed(suppression, len(table))
     satisfying, loss, failing = enumerated(case, limit, asked, minimise)
     for name in METHODS:
-        told = {**asked, "suppression": suppression, "minimise": minimise}
+        parameters = {**asked, "suppression": suppression, "minimise": minimise}
         if not satisfying:
             with pytest.raises(InputError) as refused:
-                search(name, table, **told)
+                search(name, table, **parameters)
             least = min(failing.values())
-            fewest = f"the fewest are {least:,}," in str(refused.value)
+            fewest = f"At least {least:,} rows" in str(refused.value)
             assert fewest if least < len(table) else "however many" in str(refused.value)
             continue
-        found = search(name, table, **told)
-        nodes = {tuple(node) for node in np.argwhere(found.satisfying).tolist()}
+        result = search(name, table, **parameters)
+        nodes = {tuple(node) for node in np.argwhere(result.satisfying).tolist()}
         assert nodes == satisfying
-        assert set(found.minimal) == minimal(satisfying)
+        assert set(result.minimal) == minimal(satisfying)
         lowest = min(loss.values())
-        level = [node for node, one in loss.items() if one <= lowest * (1 + 1e-9) + 1e-12]
-        assert found.best == min(level, key=lambda node: (sum(node), node))
-        assert found.loss == pytest.approx(lowest, rel=1e-9, abs=1e-9)
-        assert found.suppressed == failing[found.best]
+        level = [node for node, entry in loss.items() if entry <= lowest * (1 + 1e-9) + 1e-12]
+        assert result.best == min(level, key=lambda node: (sum(node), node))
+        assert result.loss == pytest.approx(lowest, rel=1e-9, abs=1e-9)
+        assert result.suppressed == failing[result.best]
 
 
 @settings(max_examples=100)
@@ -244,8 +244,8 @@ def test_what_is_released_has_k(case: Case, k: int, suppression: float) -> None:
     assert release.rows is not None
     for name, level in release.levels.items():
         j = int(name[1:])
-        told = [case.label(j, case.rows[row][j], level) for row in release.rows]
-        assert release.table.column(name).texts.tolist() == told
+        parameters = [case.label(j, case.rows[row][j], level) for row in release.rows]
+        assert release.table.column(name).texts.tolist() == parameters
     assert len(release) + release.suppressed == len(table)
     assert release.suppressed <= suppression * len(table)
 
@@ -254,9 +254,9 @@ def test_what_is_released_has_k(case: Case, k: int, suppression: float) -> None:
 def test_with_suppression_the_best_node_need_not_be_minimal(name: str) -> None:
     rows = tuple((value,) for value in "dbabdd")
     table = Case(rows, ("x",) * 6, (0,)).table
-    found = search(name, table, k=2, suppression=0.3, minimise="dm")
-    assert found.minimal == ((0,),)  # a row of its own is suppressed: 4 + 9 + 6
-    assert (found.best, found.loss, found.suppressed) == ((1,), 18, 0)
+    result = search(name, table, k=2, suppression=0.3, minimise="dm")
+    assert result.minimal == ((0,),)  # a row of its own is suppressed: 4 + 9 + 6
+    assert (result.best, result.loss, result.suppressed) == ((1,), 18, 0)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -270,9 +270,9 @@ def test_with_suppression_a_node_above_a_good_one_may_fail(name: str) -> None:
     for extra in ("l=2, diversity='entropy'", "l=2, diversity='recursive', c=1.5", "t=0.3"):
         method = tables.mechanism(f"{name}(k=2, suppression=0.6, {extra})")
         assert isinstance(method, LatticeMethod)
-        found = method.search(table)
-        assert found.satisfying.tolist() == [True, extra[0] == "t"], extra
-        assert found.how == FALLBACK
+        result = method.search(table)
+        assert result.satisfying.tolist() == [True, extra[0] == "t"], extra
+        assert result.how == FALLBACK
 
 
 def test_a_share_is_taken_as_it_is_written() -> None:

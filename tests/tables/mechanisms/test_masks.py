@@ -18,7 +18,7 @@ from veil.tables.mechanisms.microaggregation import groups, standardise
 from veil.tables.mechanisms.swap import partners
 from veil.tables.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 LEVELS = [["a", "A", "*"], ["b", "A", "*"], ["c", "C", "*"]]
 
 
@@ -59,25 +59,25 @@ def test_mdav_is_the_published_one(name: str, k: int) -> None:
     t = tables.load(SDC / f"{name}.csv")
     columns = [*t.columns[5:15]] if name == "EIA" else [*t.columns]
     r = tables.protect(t, f"mdav(k={k})", columns=columns)
-    known = golden("mdav")[name][str(k)]
+    expected = golden("mdav")[name][str(k)]
     assert r.groups is not None
     sizes = np.bincount(r.groups)
     assert (len(sizes), sizes.min(), sizes.max()) == (
-        known["groups"],
-        known["smallest"],
-        known["largest"],
+        expected["groups"],
+        expected["smallest"],
+        expected["largest"],
     )
-    found = sse(matrix(t, columns), matrix(r.table, columns))
-    assert found == pytest.approx(known["sse_percent"], rel=1e-6)
+    error = sse(matrix(t, columns), matrix(r.table, columns))
+    assert error == pytest.approx(expected["sse_percent"], rel=1e-6)
 
 
 @needs_golden
 def test_univariate_and_suppression_are_the_golden_ones() -> None:
-    known = golden("univariate")
+    expected = golden("univariate")
     t = tables.load(SDC / "Tarragona.csv")
-    r = tables.protect(t, "univariate(k=5)", columns=known["columns"])
-    found = sse(matrix(t, known["columns"]), matrix(r.table, known["columns"]))
-    assert found == pytest.approx(known["sse_percent"], rel=1e-9)
+    r = tables.protect(t, "univariate(k=5)", columns=expected["columns"])
+    error = sse(matrix(t, expected["columns"]), matrix(r.table, expected["columns"]))
+    assert error == pytest.approx(expected["sse_percent"], rel=1e-9)
     qi = golden("weighted_risk")["cases"][0]["qi"]
     test = tables.load(SDC / "testdata.csv", qi=qi)
     for k, blanked in ((2, 120), (3, 212), (5, 345)):
@@ -95,14 +95,14 @@ def test_mdav_groups_are_those_of_the_definition(n: int, k: int, seed: int) -> N
 def _slow_groups(points: Floats, k: int) -> list[int]:
     """Follow the definition word by word."""
 
-    def apart(a: Floats, b: Floats) -> float:
+    def distance(a: Floats, b: Floats) -> float:
         return float(sum((x - y) * (x - y) for x, y in zip(a, b, strict=True)))
 
     def nearest(i: int, left: list[int]) -> list[int]:
-        return sorted(left, key=lambda j: (apart(points[j], points[i]), j))[:k]
+        return sorted(left, key=lambda j: (distance(points[j], points[i]), j))[:k]
 
     def farthest(c: Floats, left: list[int]) -> int:
-        return max(left, key=lambda j: (apart(points[j], c), -j))
+        return max(left, key=lambda j: (distance(points[j], c), -j))
 
     def middle(left: list[int]) -> Floats:  # added up in the same order: ties are of sums, too
         centre: Floats = np.ascontiguousarray(points[left].T).mean(axis=1)
@@ -113,8 +113,8 @@ def _slow_groups(points: Floats, k: int) -> list[int]:
         r = farthest(middle(left), left)
         s = farthest(points[r], left)
         for centre in (r, s):
-            one = centre if centre in left else farthest(points[r], left)
-            for j in nearest(one, left):
+            point = centre if centre in left else farthest(points[r], left)
+            for j in nearest(point, left):
                 label[j] = count
                 left.remove(j)
             count += 1
@@ -136,9 +136,9 @@ def test_mdav_releases_no_value_of_a_row_with_a_gap() -> None:
     gaps["b"][-1] = np.nan
     t = tables.load(gaps, qi=[*gaps])
     r = tables.protect(t, "mdav(k=4)")
-    alone = tables.protect(tables.load(whole, qi=[*whole]), "mdav(k=4)")
+    release = tables.protect(tables.load(whole, qi=[*whole]), "mdav(k=4)")
     masked = matrix(r.table, [*gaps])
-    assert np.array_equal(masked[:-1], matrix(alone.table, [*gaps]))  # it takes no part
+    assert np.array_equal(masked[:-1], matrix(release.table, [*gaps]))  # it takes no part
     assert np.isnan(masked[-1, 1])
     means = np.unique(masked[:-1], axis=0)
     scale = matrix(t, [*gaps])[:-1].std(axis=0)
@@ -157,8 +157,8 @@ def test_mdav_promises_k_only_where_all_that_is_known_is_grouped() -> None:
     gap = tables.load({"a": [1.0, 2, 3, 4, None]}, qi=["a"])
     assert tables.protect(gap, "mdav(k=2)").guarantee.kind == "none"
     assert tables.protect(numeric, "univariate(k=2)").guarantee.kind == "none"
-    alone = tables.load({"a": [1.0, 2, 3, 4]}, qi=["a"])
-    assert tables.protect(alone, "univariate(k=2)").guarantee.kind == "k-anonymity"
+    single = tables.load({"a": [1.0, 2, 3, 4]}, qi=["a"])
+    assert tables.protect(single, "univariate(k=2)").guarantee.kind == "k-anonymity"
 
 
 def test_no_release_has_an_identifier_or_tells_rows_in_its_table() -> None:
@@ -183,7 +183,7 @@ def test_top_and_bottom_coding() -> None:
     assert tables.protect(t, "bottom(value=2)").table["n"].tolist() == ["<2", "2", "3", "100"]
     share = tables.protect(t, "top(share=0.25)").table["n"].tolist()
     assert share == ["1", "2", "3", ">27.25"]
-    with pytest.raises(ParameterError, match="not both"):
+    with pytest.raises(ParameterError, match="either a value or a share"):
         tables.protect(t, "top(value=1, share=0.1)")
 
 
@@ -203,9 +203,9 @@ def test_rounding_to_even_multiples_or_without_bias() -> None:
     t = tables.load({"n": [2.5, 7.5, 4.9, None]}, qi=["n"])
     assert tables.protect(t, "rounding(base=5)").table["n"].tolist()[:3] == [0.0, 10.0, 5.0]
     many = tables.load({"n": np.full(20_000, 1.5)}, qi=["n"])
-    drawn = tables.protect(many, "rounding(base=5, how=random)", rng=2).table["n"]
-    assert set(drawn.tolist()) == {0.0, 5.0}
-    assert abs(drawn.mean() - 1.5) < 0.1
+    sample = tables.protect(many, "rounding(base=5, how=random)", rng=2).table["n"]
+    assert set(sample.tolist()) == {0.0, 5.0}
+    assert abs(sample.mean() - 1.5) < 0.1
 
 
 def test_resampling_keeps_ranks() -> None:
@@ -233,8 +233,8 @@ def test_noise_has_the_size_it_says() -> None:
         np.testing.assert_allclose(y.var(axis=0) / x.var(axis=0), ratio, rtol=0.04)
     y = matrix(tables.protect(t, "noise(scale=0.5, correlated=true)", rng=6).table, ["a", "b"])
     assert correlation(y) == pytest.approx(correlation(x), abs=0.01)
-    plain = matrix(tables.protect(t, "noise(scale=0.5)", rng=6).table, ["a", "b"])
-    assert correlation(plain) < correlation(x) - 0.05
+    baseline = matrix(tables.protect(t, "noise(scale=0.5)", rng=6).table, ["a", "b"])
+    assert correlation(baseline) < correlation(x) - 0.05
 
 
 def test_cholesky_is_nobody_and_keeps_covariances() -> None:
@@ -259,11 +259,11 @@ def test_swapping_exchanges_confidential_values_within_strata() -> None:
 @settings(max_examples=40)
 @given(st.integers(1, 60), st.integers(0, 10), st.integers(0, 10**6))
 def test_rank_swapping_exchanges_near_ranks(n: int, reach: int, seed: int) -> None:
-    found = partners(n, reach, generator(seed))
-    assert (found[found] == np.arange(n)).all()  # pairs
-    assert (np.abs(found - np.arange(n)) <= reach).all()
-    alone = np.flatnonzero(found == np.arange(n))
-    assert reach == 0 or (np.diff(alone) > reach).all()  # nobody stays who had a partner
+    swaps = partners(n, reach, generator(seed))
+    assert (swaps[swaps] == np.arange(n)).all()  # pairs
+    assert (np.abs(swaps - np.arange(n)) <= reach).all()
+    single = np.flatnonzero(swaps == np.arange(n))
+    assert reach == 0 or (np.diff(single) > reach).all()  # nobody stays who had a partner
 
 
 def test_pram_changes_as_often_as_it_says_and_can_be_inverted() -> None:
@@ -278,33 +278,33 @@ def test_pram_changes_as_often_as_it_says_and_can_be_inverted() -> None:
         assert back[label] == pytest.approx(share, abs=0.02)
     assert r.guarantee.kind == "local-dp"
     assert r.guarantee.epsilon == pytest.approx(math.log(0.7 * 2 / 0.3))
-    kept = tables.protect(t, "pram(p=0.7, invariant=true)", rng=11)
-    assert kept.guarantee.kind == "none"
+    release = tables.protect(t, "pram(p=0.7, invariant=true)", rng=11)
+    assert release.guarantee.kind == "none"
     for label, share in shares.items():
-        assert (kept.table["town"] == label).mean() == pytest.approx(share, abs=0.015)
+        assert (release.table["town"] == label).mean() == pytest.approx(share, abs=0.015)
 
 
 def test_local_dp_is_promised_for_declared_categories_alone() -> None:
     columns = {"town": ["a", "b", "a"]}
     for spec in ("pram(p=0.8)", "random_response(epsilon=1)"):
         assert tables.protect(tables.load(columns, qi=["town"]), spec).guarantee.kind == "none"
-    told = tables.load(columns, qi=["town"])
-    r = tables.protect(told, "random_response(epsilon=1, domain='town=a|b|c')")
+    parameters = tables.load(columns, qi=["town"])
+    r = tables.protect(parameters, "random_response(epsilon=1, domain='town=a|b|c')")
     assert (r.guarantee.kind, r.guarantee.epsilon) == ("local-dp", 1.0)
-    with pytest.raises(InputError, match="lack 1 values"):
-        tables.protect(told, "pram(domain='town=a|c')")
+    with pytest.raises(InputError, match="lack 1 of its values"):
+        tables.protect(parameters, "pram(domain='town=a|c')")
     gap = tables.load({"town": ["a", None]}, qi=["town"])
-    held = tables.protect(gap, "pram(domain='town=a|b')")
-    assert held.guarantee.kind == "none"
-    assert held.table["town"][1] is None
+    release = tables.protect(gap, "pram(domain='town=a|b')")
+    assert release.guarantee.kind == "none"
+    assert release.table["town"][1] is None
 
 
 def test_random_response_has_its_law() -> None:
     t = tables.load({"town": ["a"] * 30_000}, qi=["town"], hierarchies={"town": LEVELS})
-    drawn = tables.protect(t, "random_response(epsilon=1)", rng=12).table["town"]
+    sample = tables.protect(t, "random_response(epsilon=1)", rng=12).table["town"]
     truth = math.e / (math.e + 2)
-    assert (drawn == "a").mean() == pytest.approx(truth, abs=0.01)
-    assert (drawn == "b").mean() == pytest.approx((1 - truth) / 2, abs=0.01)
+    assert (sample == "a").mean() == pytest.approx(truth, abs=0.01)
+    assert (sample == "b").mean() == pytest.approx((1 - truth) / 2, abs=0.01)
 
 
 def test_blanks_are_filled_from_the_other_columns() -> None:
@@ -352,19 +352,19 @@ def test_the_tree_is_nearly_the_table_at_a_large_epsilon() -> None:
     r = tables.protect(t, "tree(epsilon=100)", columns=names, rng=18)
     boot = t.take(np.random.default_rng(1).integers(0, len(t), len(t)))
     pairs: Any = r.kept["edges"]
-    ours = np.mean([_apart(t, r.table, a, b) for a, b in pairs])
-    assert ours < 1.5 * np.mean([_apart(t, boot, a, b) for a, b in pairs])
+    ours = np.mean([_distance(t, r.table, a, b) for a, b in pairs])
+    assert ours < 1.5 * np.mean([_distance(t, boot, a, b) for a, b in pairs])
     assert (r.guarantee.kind, r.guarantee.delta, r.rows) == ("dp", 1e-9, None)
 
 
-def _apart(one: Table, other: Table, a: str, b: str) -> float:
+def _distance(one: Table, other: Table, a: str, b: str) -> float:
     counts = []
     for t in (one, other):
         pairs = zip(t[a].tolist(), t[b].tolist(), strict=True)
-        found: dict[Any, float] = {}
+        result: dict[Any, float] = {}
         for pair in pairs:
-            found[pair] = found.get(pair, 0) + 1 / len(t)
-        counts.append(found)
+            result[pair] = result.get(pair, 0) + 1 / len(t)
+        counts.append(result)
     keys = {*counts[0], *counts[1]}
     return sum(abs(counts[0].get(key, 0) - counts[1].get(key, 0)) for key in keys) / 2
 
@@ -373,13 +373,13 @@ def test_a_tree_of_what_was_read_off_the_data_promises_nothing() -> None:
     t = people(300)
     r = tables.protect(t, "tree(epsilon=1)", columns=["town", "ill"], rng=19)
     assert r.guarantee.kind == "none"
-    told = tables.protect(
+    parameters = tables.protect(
         t,
         "tree(epsilon=1, bins='age=0|40|80', domain='ill=flu|gout')",
         columns=["town", "ill", "age"],
     )
-    assert told.guarantee.kind == "dp"
-    assert told.table["age"].max() < 80
+    assert parameters.guarantee.kind == "dp"
+    assert parameters.table["age"].max() < 80
     gap = tables.load({"a": ["x", "y", None], "b": ["x", "y", "x"]}, qi=["a", "b"])
     with pytest.raises(InputError, match="missing=true"):
         tables.protect(gap, "tree(epsilon=1)", columns=["a", "b"])
@@ -425,20 +425,20 @@ def test_what_cannot_be_masked_is_refused(spec: Any, columns: Any) -> None:  # n
 def test_a_mask_takes_little_more_than_twice_the_table_besides_it(spec: str) -> None:
     rows = 2_000 if spec == "rank_swap()" else 60_000
     rng = np.random.default_rng(1)
-    held = {f"x{i}": rng.normal(size=rows) for i in range(8)}
-    t = tables.load(held, qi=[*held], quiet=True)
+    columns = {f"x{i}": rng.normal(size=rows) for i in range(8)}
+    t = tables.load(columns, qi=[*columns], quiet=True)
     tables.protect(t.take(np.arange(9)), spec, rng=1)  # all is loaded
     tracemalloc.start()
     tables.protect(t, spec, rng=1)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak <= 2.5 * sum(values.nbytes for values in held.values())
+    assert peak <= 2.5 * sum(values.nbytes for values in columns.values())
 
 
 def test_lossy_takes_columns_that_do_not_vary() -> None:
     t = tables.load({"a": [1.0, 1, 1, 1], "b": [1.0, 2, None, 4]}, qi=["a", "b"])
-    kept = matrix(tables.protect(t, "lossy(keep=1)").table, ["a", "b"])
-    assert np.allclose(kept, matrix(t, ["a", "b"]), equal_nan=True)
+    release = matrix(tables.protect(t, "lossy(keep=1)").table, ["a", "b"])
+    assert np.allclose(release, matrix(t, ["a", "b"]), equal_nan=True)
 
 
 @pytest.mark.parametrize("before", ["recode(width=10)", "mdav(k=3)", "generalise(level=1)"])
@@ -450,13 +450,13 @@ def test_values_that_a_method_made_are_in_no_hierarchy(before: str, then: str) -
     if (before, then) == ("mdav(k=3)", "mondrian(k=2)"):
         assert tables.protect(t, [before, then]).guarantee.k == 2  # numbers need no hierarchy
         return
-    with pytest.raises(InputError, match=r"lacks \d+ of its column's values"):
+    with pytest.raises(InputError, match=r"lacks \d+ values of its column"):
         tables.protect(t, [before, then])
 
 
 def test_a_text_is_no_list_of_columns() -> None:
     t = tables.load({"a": [1.0, 2, 3, 4], "b": [1.0, 1, 2, 2]}, qi=["a", "b"])
-    with pytest.raises(InputError, match="not as one text"):
+    with pytest.raises(InputError, match="not a single string"):
         tables.protect(t, "mdav(k=2)", columns="ab")
 
 
@@ -473,5 +473,5 @@ def test_no_quasi_identifier_of_the_kind_is_said() -> None:
 def test_columns_that_were_not_randomised_cannot_be_inverted() -> None:
     with pytest.raises(InputError, match="not randomised"):
         tables.invert(tables.protect(people(), "noise()"), "age")
-    with pytest.raises(InputError, match="Inverted is a release"):
+    with pytest.raises(InputError, match="invert needs a release"):
         tables.invert(people(), "age")  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from veil.tables.mechanism import Release
 from veil.tables.mechanisms import mondrian as partition
 from veil.tables.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row")
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly all values")
 QI = ("sex", "age", "race", "marital-status", "education", "native-country")
 
 
@@ -65,13 +65,13 @@ def test_parts_are_those_of_the_paper(
 @settings(max_examples=40)
 @given(cases(gaps=False, most=20), st.sampled_from(["distinct", "entropy", "recursive"]))
 def test_parts_satisfy_what_is_asked(case: Case, diversity: str) -> None:
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "k": 2, "l": 2, "diversity": diversity, "c": 3.0, "t": 0.5, "distance": "hierarchical",
     }  # fmt: skip
     everybody = list(range(len(case.rows)))
-    spec = f"mondrian({', '.join(f'{key}={value!r}' for key, value in asked.items())})"
-    if not satisfied(case, everybody, asked, everybody):
-        with pytest.raises(InputError, match="as a whole does not satisfy"):
+    spec = f"mondrian({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+    if not satisfied(case, everybody, arguments, everybody):
+        with pytest.raises(InputError, match="as a whole does not meet"):
             tables.protect(case.table, spec)
         return
     release = tables.protect(case.table, spec)
@@ -81,12 +81,12 @@ def test_parts_satisfy_what_is_asked(case: Case, diversity: str) -> None:
         for j in range(len(case.hierarchies))
     ]
     assert parts(release) == mondrian(
-        columns, lambda part: satisfied(case, part, asked, everybody)
+        columns, lambda part: satisfied(case, part, arguments, everybody)
     )
-    found = tables.anonymity(release, original=case.table)
-    assert found.k >= 2
-    assert (found.l or 0) >= 2
-    assert (found.t_hierarchical or 0) <= 0.5 + 1e-9
+    figures = tables.anonymity(release, original=case.table)
+    assert figures.k >= 2
+    assert (figures.l or 0) >= 2
+    assert (figures.t_hierarchical or 0) <= 0.5 + 1e-9
 
 
 @settings(max_examples=40)
@@ -152,9 +152,9 @@ def adult() -> Table:
 )
 def test_adult_satisfies_what_is_asked(spec: str, least: dict[str, float]) -> None:
     release = tables.protect(adult(), spec)
-    found = tables.anonymity(release)
+    figures = tables.anonymity(release)
     for name, value in least.items():
-        assert getattr(found, name) >= value
+        assert getattr(figures, name) >= value
     quality = tables.quality(adult(), release)
     assert quality.ncp is not None
     assert quality.ncp < 0.2  # whole columns lose 0.67 of it

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.estimate import Estimate
@@ -23,12 +24,12 @@ from veil.tables.labels import Bools, star_codes
 from veil.tables.patterns import Grid, codes_with_missing
 from veil.tables.table import Table, unknown_column
 
-Trials = tuple[int, int]  # how many attacks, and how many of them hit
+Trials = tuple[int, int]  # number of attacks, and of hits
 
 
 @dataclass(frozen=True)
 class Residual:
-    """The risk that the release adds.
+    """The risk that a release adds.
 
     Attributes
     ----------
@@ -37,11 +38,11 @@ class Residual:
     low, high
         Its interval.
     succeeded
-        Whether the attack is better than chance; if not, it is too weak, and nothing is claimed.
+        Whether the attack beats chance; if not, it is too weak to show anything.
     main_rate, baseline_rate, control_rate
-        Share of hits on the data, by chance, and on who was never in the data (Wilson centres).
+        Share of hits on the data, by chance, and on control rows (Wilson centres).
     main_error, baseline_error, control_error
-        Half the width of their intervals.
+        Half the width of their confidence intervals.
     """
 
     risk: float
@@ -59,13 +60,13 @@ class Residual:
 def residual(
     main: Trials, baseline: Trials, control: Trials | None = None, confidence: float = 0.95
 ) -> Residual:
-    r"""Take what an attack achieves on strangers off what it achieves on those in the data.
+    r"""Return the success of an attack on the data beyond its success on control rows.
 
     .. math:: R = \frac{r - r_c}{1 - r_c}, \qquad
        \delta_R^2 = \frac{\delta^2}{(1 - r_c)^2} + \frac{(1 - r)^2 \delta_c^2}{(1 - r_c)^4}
 
-    where r and its error are centre and half width of Wilson's interval. Each argument is how many
-    attacks there were and how many of them hit; without a control nothing is taken off.
+    where r and its error are centre and half width of Wilson's interval. Each argument is the
+    number of attacks and of hits; without a control nothing is subtracted.
 
     References
     ----------
@@ -74,8 +75,8 @@ def residual(
 
     Examples
     --------
-    >>> found = residual(main=(100, 30), baseline=(100, 5), control=(100, 10))
-    >>> round(found.risk, 4), round(found.low, 4), round(found.high, 4), found.succeeded
+    >>> result = residual(main=(100, 30), baseline=(100, 5), control=(100, 10))
+    >>> round(result.risk, 4), round(result.low, 4), round(result.high, 4), result.succeeded
     (0.2176, 0.1046, 0.3305, True)
     """
     if not 0 < confidence < 1:
@@ -100,11 +101,10 @@ def residual(
 
 
 def _wilson(trials: Trials, confidence: float, what: str) -> tuple[float, float]:
-    """Return centre and half width of Wilson's interval of a share."""
     n, hits = trials
     if n < 1 or not 0 <= hits <= n:
         raise InputError(
-            f"The {what} attacks must be (how many, hits), with at least one attack and no more"
+            f"The {what} attacks must be (number, hits), with at least one attack and no more"
             f" hits than attacks. Got ({n}, {hits}) instead."
         )
     z2 = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2
@@ -121,7 +121,7 @@ Sign = Literal["==", ">=", "<="]
 
 
 class Clause(NamedTuple):
-    """One column, by its number, a sign, and a released value, by its code."""
+    """A condition on a column (by number): a sign, and a released value (by code)."""
 
     column: int
     sign: Sign
@@ -132,45 +132,44 @@ Predicate = tuple[Clause, ...]
 
 
 class Reader:
-    """For how many rows of a table a predicate about released values holds.
+    """Counts the rows of a table that satisfy a predicate about released values.
 
     An original value equals a released label if the label covers it.
     """
 
-    def __init__(self, scene: Scene, beside: Table, names: Sequence[str]) -> None:
+    def __init__(self, scene: Scene, table: Table, names: Sequence[str]) -> None:
         self._labels = [scene.released.column(name) for name in names]
-        self._values = [beside.column(name) for name in names]
+        self._values = [table.column(name) for name in names]
         self._codes = [codes_with_missing(column) for column in self._values]
-        self._covers = scene.covers(beside, names, "never")
-        self._own = beside is scene.released
+        self._covers = scene.covers(table, names, "never")
+        self._own = table is scene.released
 
     def count(self, predicate: Predicate) -> int:
-        """Return how many rows a predicate holds for."""
-        held = self._holds(predicate[0])
+        """Return the number of rows that satisfy a predicate."""
+        matches = self._holds(predicate[0])
         for clause in predicate[1:]:
-            held = held & self._holds(clause)
-        return int(np.count_nonzero(held))
+            matches = matches & self._holds(clause)
+        return int(np.count_nonzero(matches))
 
     def _holds(self, clause: Clause) -> Bools:
-        """Tell for which rows a clause holds; for none where a value is missing."""
         column, codes = self._values[clause.column], self._codes[clause.column]
-        found: Bools = np.zeros(len(codes), dtype=np.bool_)
+        matches: Bools = np.zeros(len(codes), dtype=np.bool_)
         if clause.sign != "==":
             limit = self._labels[clause.column].numbers[clause.code]
             if column.numeric:
                 above = clause.sign == ">="
-                found = column.values >= limit if above else column.values <= limit
+                matches = column.values >= limit if above else column.values <= limit
         elif self._own:
-            found = codes == clause.code
+            matches = codes == clause.code
         else:
             cover = self._covers[clause.column]
             equal = cover.between(np.array(clause.code), np.arange(cover.values + 1))
-            found = equal[codes]
-        return found
+            matches = equal[codes]
+        return matches
 
 
 class Speaker:
-    """Says something of released rows."""
+    """Builds predicates about released rows."""
 
     def __init__(self, scene: Scene, names: Sequence[str]) -> None:
         self._columns = [scene.released.column(name) for name in names]
@@ -178,24 +177,26 @@ class Speaker:
         self._medians = [_median(column) for column in self._columns]
 
     def simple(self) -> list[Predicate]:
-        """Return predicates of one column that hold for one released row.
+        """Return predicates of one column that hold for exactly one released row.
 
-        They are extremes that occur once, and values that do.
+        They are extremes and values that occur once.
         """
-        made: list[Predicate] = []
+        predicates: list[Predicate] = []
         for number, column in enumerate(self._columns):
             telling = self._telling[number]
             counts = np.bincount(codes_with_missing(column), minlength=len(telling))
             once = np.flatnonzero((counts == 1) & telling)
-            made += [(Clause(number, "==", int(code)),) for code in once]
+            predicates += [(Clause(number, "==", int(code)),) for code in once]
             if column.numeric and len(column.categories):
                 ends: list[tuple[Sign, int]] = [("<=", 0), (">=", len(column.categories) - 1)]
-                made += [(Clause(number, sign, code),) for sign, code in ends if counts[code] == 1]
-        return made
+                predicates += [
+                    (Clause(number, sign, code),) for sign, code in ends if counts[code] == 1
+                ]
+        return predicates
 
     def of_row(self, row: int, columns: Iterable[int]) -> Predicate:
-        """Say where a row stands in some columns; what tells nothing is left out."""
-        made = []
+        """Return a predicate that a row satisfies, without stars and missing values."""
+        clauses = []
         for number in columns:
             column = self._columns[number]
             code = int(column.codes[row])
@@ -204,12 +205,12 @@ class Speaker:
             sign: Sign = "=="
             if column.numeric:
                 sign = ">=" if float(column.values[row]) > self._medians[number] else "<="
-            made.append(Clause(number, sign, code))
-        return tuple(made)
+            clauses.append(Clause(number, sign, code))
+        return tuple(clauses)
 
     def blind(self, columns: Iterable[int], rng: Generator) -> Predicate:
-        """Say anything of some columns."""
-        made = []
+        """Return a random predicate about some columns."""
+        clauses = []
         for number in columns:
             codes = np.flatnonzero(self._telling[number])
             if not len(codes):
@@ -217,29 +218,29 @@ class Speaker:
             sign: Sign = "=="
             if self._columns[number].numeric:
                 sign = ">=" if rng.random() < 0.5 else "<="
-            made.append(Clause(number, sign, int(rng.choice(codes))))
-        return tuple(made)
+            clauses.append(Clause(number, sign, int(rng.choice(codes))))
+        return tuple(clauses)
 
 
 def _median(column: Column) -> float:
-    there = column.values[~column.missing] if column.numeric else np.zeros(0)
-    return float(np.median(there)) if len(there) else 0.0
+    present = column.values[~column.missing] if column.numeric else np.zeros(0)
+    return float(np.median(present)) if len(present) else 0.0
 
 
 def _telling(column: Column) -> Bools:
-    """Tell which codes (categories + 1,) say something: not stars, and not what is missing."""
-    made = np.ones(len(column.categories) + 1, dtype=np.bool_)
-    made[star_codes(column)] = False
-    return made
+    """Return which codes (categories + 1,) carry information: neither stars nor missing."""
+    informative = np.ones(len(column.categories) + 1, dtype=np.bool_)
+    informative[star_codes(column)] = False
+    return informative
 
 
-Attacks = Annotated[int, Field(ge=1, description="how many, at most")]
+Attacks = Annotated[int, Field(ge=1, description="maximal number")]
 Confidence = Annotated[float, Field(gt=0, lt=1, description="of the interval")]
-WEAK = "The attack is no better than chance: it is too weak, and nothing is claimed."
+WEAK = "The attack is no better than chance: it is too weak to show anything."
 
 
 class Hits(NamedTuple):
-    """Which attacks hit: on the data, on the control rows, and by chance."""
+    """Which attacks succeed: on the data, on the control rows, and by chance."""
 
     main: Bools
     control: Bools
@@ -247,11 +248,11 @@ class Hits(NamedTuple):
 
 
 class Trier(Attack):
-    """Attacks rows of the data and control rows alike; what it achieves more is the risk.
+    """Attacks data and control rows in the same way; the excess success on the data is the risk.
 
     The risk is (main - control) / (1 - control), see `veil.tables.residual`; `per_record` has the
-    attacks on the data, 1 where they hit. If the attack is no better than chance, `succeeded` in
-    the details is False: it is too weak, and says nothing of the release.
+    attacks on the data, 1 if they succeed. If the attack is no better than chance, `succeeded` in
+    the details is False: it is too weak to show anything about the release.
 
     References
     ----------
@@ -266,51 +267,51 @@ class Trier(Attack):
 
     @abstractmethod
     def hits(self, scene: Scene, truth: Truth, control: Table, rng: Generator) -> Hits:
-        """Make the attacks."""
+        """Run the attacks."""
 
+    @override
     def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
-        """Compare the shares of hits."""
         control = scene.control
         if control is None or not len(control):
-            raise InputError(f"The attacker {self.name} needs control rows; hand them in.")
-        return self.judged(self.hits(scene, truth, control, rng))
+            raise InputError(f"The attack {self.name} needs control rows. Pass them as control=.")
+        return self.score_hits(self.hits(scene, truth, control, rng))
 
-    def judged(self, hits: Hits, more: Mapping[str, object] | None = None) -> Outcome:
-        """Return the risk of what hit."""
+    def score_hits(self, hits: Hits, more: Mapping[str, object] | None = None) -> Outcome:
+        """Return the outcome of the hits."""
         if not len(hits.main):
             details = {"succeeded": False, "attacks": 0, "caveat": WEAK, **(more or {})}
             nothing = Estimate(0.0, 0.0, 1.0, 0)
             return Outcome(baseline=0.0, control=0.0, estimate=nothing, details=details)
-        found = residual(
+        residue = residual(
             (len(hits.main), int(hits.main.sum())),
             (len(hits.chance), int(hits.chance.sum())),
             (len(hits.control), int(hits.control.sum())),
             self.confidence,
         )
         details = {
-            "succeeded": found.succeeded,
+            "succeeded": residue.succeeded,
             "attacks": len(hits.main),
-            "main": found.main_rate,
-            "caveat": "" if found.succeeded else WEAK,
+            "main": residue.main_rate,
+            "caveat": "" if residue.succeeded else WEAK,
             **(more or {}),
         }
         return Outcome(
             unit="record",
             per_record=hits.main.astype(np.float64),
-            baseline=found.baseline_rate,
-            estimate=Estimate(found.risk, found.low, found.high, len(hits.main)),
-            control=found.control_rate,
+            baseline=residue.baseline_rate,
+            estimate=Estimate(residue.risk, residue.low, residue.high, len(hits.main)),
+            control=residue.control_rate,
             upper=_most(hits),
             details=details,
         )
 
-    def drawn(self, n: int, rng: Generator) -> Ids:
-        """Draw the rows that are attacked."""
+    def sample_rows(self, n: int, rng: Generator) -> Ids:
+        """Return a random sample of rows to attack."""
         return np.sort(rng.permutation(n)[: min(self.attacks, n)])
 
 
 def _most(hits: Hits) -> float:
-    """Return what (r - r_c) / (1 - r_c) is at most, with 97.5 % confidence.
+    """Return an upper bound of (r - r_c) / (1 - r_c) with 97.5 % confidence.
 
     Half the error goes to the upper bound of r, half to the lower one of r_c.
     """
@@ -322,7 +323,7 @@ def _most(hits: Hits) -> float:
 
 
 def shared_columns(scene: Scene, truth: Truth, control: Table) -> tuple[str, ...]:
-    """Return the columns of the release that original and control rows have, too."""
+    """Return the columns that the release shares with the original and the control rows."""
     names = tuple(
         name
         for name in scene.released.columns
@@ -335,24 +336,24 @@ def shared_columns(scene: Scene, truth: Truth, control: Table) -> tuple[str, ...
 
 
 def nearest_rows(
-    scene: Scene, beside: Table, rows: Ids, names: tuple[str, ...], rng: Generator
+    scene: Scene, table: Table, rows: Ids, names: tuple[str, ...], rng: Generator
 ) -> Ids:
-    """Return for each of some rows the nearest released row, by Gower's distance.
+    """Return the released row nearest to each row, by Gower's distance.
 
-    Of several that are as near one is drawn.
+    Ties are broken at random.
     """
-    aparts = scene.aparts(beside, names, "gower")
+    distances = scene.distances(table, names, "gower")
     across = np.stack([codes_with_missing(scene.released.column(name)) for name in names], axis=1)
-    asked = np.stack([codes_with_missing(beside.column(name))[rows] for name in names], axis=1)
-    grid = Grid(aparts, across, np.add, released=True)
-    made = np.empty(len(rows), dtype=np.int64)
+    targets = np.stack([codes_with_missing(table.column(name))[rows] for name in names], axis=1)
+    grid = Grid(distances, across, np.add, released=True)
+    nearest = np.empty(len(rows), dtype=np.int64)
     for part in grid.blocks(len(rows)):
-        made[part] = _any_least(grid.block(asked[part]), rng)
-    return made
+        nearest[part] = _any_least(grid.block(targets[part]), rng)
+    return nearest
 
 
 def _any_least(distances: Floats, rng: Generator) -> Ids:
-    """Return a row of each column (rows, b) that has the least distance, any of them alike."""
+    """Return a row of smallest distance in each column (rows, b); ties are broken at random."""
     near = (distances <= distances.min(axis=0) * (1 + 1e-10) + 1e-12).T
     counts = near.sum(axis=1)
     which = (rng.random(len(counts)) * counts).astype(np.int64)
@@ -361,83 +362,89 @@ def _any_least(distances: Floats, rng: Generator) -> Ids:
     return picked
 
 
-_TRIES = 20  # predicates that are tried for each that is wanted
-_ROWS = 3_000_000_000  # and rows that are read for all of them
+_TRIES = 20  # predicates to try for each that is needed
+_ROWS = 3_000_000_000  # rows to read for all of them
 
 
 class SinglingOut(Trier):
-    """Say of a released row what holds for it alone, hoping that it does so for one original.
+    """Find predicates that hold for one released row, in the hope that they hold for one original.
 
-    A predicate takes `columns` random columns of a random released row: a number is at least as
-    large if it is above the median, else at most; a category is equal. Half of the predicates, if
-    there are as many, are of one column: its extremes, and values that occur once. All hold for
-    one released row. One hits if it holds for exactly one original row, or one control row. By
-    chance anything is said.
+    A predicate has `columns` random columns of a random released row: a number is at least as
+    large if it is above the median, otherwise at most; a category is equal. Up to half of the
+    predicates have one column: its extremes, and values that occur once. All hold for exactly one
+    released row. An attack succeeds if the predicate holds for exactly one original row, or one
+    control row. The baseline is random predicates.
     """
 
     name: ClassVar[str] = "singling_out"
     columns: Annotated[int, Field(ge=1, description="of a predicate")] = 3
 
+    @override
     def hits(self, scene: Scene, truth: Truth, control: Table, rng: Generator) -> Hits:
-        """Find predicates, and count the rows they hold for."""
         names = shared_columns(scene, truth, control)
         speaker = Speaker(scene, names)
-        found = self._found(scene, names, speaker, len(truth.original), rng)
-        chance = [speaker.blind(self._some(names, rng), rng) for _ in found]
+        predicates = self._unique_predicates(scene, names, speaker, len(truth.original), rng)
+        chance = [speaker.blind(self._sample_columns(names, rng), rng) for _ in predicates]
         original, strangers = (Reader(scene, table, names) for table in (truth.original, control))
-        return Hits(_alone(original, found), _alone(strangers, found), _alone(original, chance))
+        return Hits(
+            _singles_out(original, predicates),
+            _singles_out(strangers, predicates),
+            _singles_out(original, chance),
+        )
 
-    def _found(
+    def _unique_predicates(
         self, scene: Scene, names: tuple[str, ...], speaker: Speaker, rows: int, rng: Generator
     ) -> list[Predicate]:
-        """Return predicates that hold for one released row, all different."""
-        wanted = min(self.attacks, rows)
+        count = min(self.attacks, rows)
         reader = Reader(scene, scene.released, names)
         simple = speaker.simple()
-        kept = {simple[at] for at in rng.permutation(len(simple))[: (wanted + 1) // 2]}
-        tries = min(_TRIES * wanted, max(wanted, _ROWS // (len(scene.released) * self.columns)))
+        predicates = {simple[at] for at in rng.permutation(len(simple))[: (count + 1) // 2]}
+        tries = min(_TRIES * count, max(count, _ROWS // (len(scene.released) * self.columns)))
         for _ in range(tries):
-            if len(kept) >= wanted:
+            if len(predicates) >= count:
                 break
             row = int(rng.integers(len(scene.released)))
-            said = speaker.of_row(row, self._some(names, rng))
-            if said and said not in kept and reader.count(said) == 1:
-                kept.add(said)
-        return sorted(kept)
+            predicate = speaker.of_row(row, self._sample_columns(names, rng))
+            if predicate and predicate not in predicates and reader.count(predicate) == 1:
+                predicates.add(predicate)
+        return sorted(predicates)
 
-    def _some(self, names: tuple[str, ...], rng: Generator) -> list[int]:
-        """Draw columns."""
-        drawn: Ids = rng.permutation(len(names))[: self.columns]
-        return sorted(drawn.tolist())
+    def _sample_columns(self, names: tuple[str, ...], rng: Generator) -> list[int]:
+        columns: Ids = rng.permutation(len(names))[: self.columns]
+        return sorted(columns.tolist())
 
 
-def _alone(reader: Reader, predicates: list[Predicate]) -> Bools:
-    """Tell which predicates hold for exactly one row."""
-    return np.array([bool(one) and reader.count(one) == 1 for one in predicates], dtype=np.bool_)
+def _singles_out(reader: Reader, predicates: list[Predicate]) -> Bools:
+    return np.array(
+        [bool(clauses) and reader.count(clauses) == 1 for clauses in predicates], dtype=np.bool_
+    )
 
 
 _Halves = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class Linkability(Trier):
-    """Find the nearest released row by each half of what is known of a target, and compare.
+    """Find the nearest released row by each half of a target's known columns, and compare.
 
-    The quasi-identifiers in two halves, every other one each, or as `split` says ('age,sex|race').
-    Distances are Gower's; of rows that are as near one is drawn. By chance two rows are the same
-    once in as many times as there are rows.
+    The halves are every other quasi-identifier, or those of `split` ('age,sex|race'). Distances
+    are Gower's; ties are broken at random. By chance two random rows are the same with probability
+    1 / rows.
     """
 
     name: ClassVar[str] = "linkability"
     needs: ClassVar[frozenset[str]] = frozenset({"qi", "control"})
-    split: Annotated[str, Field(description="two halves of columns, as 'age,sex|race'")] = ""
+    split: Annotated[str, Field(description="two halves of columns, such as 'age,sex|race'")] = ""
 
+    @override
     def hits(self, scene: Scene, truth: Truth, control: Table, rng: Generator) -> Hits:
-        """Compare the nearest rows by both halves."""
         halves = self._halves(scene)
         for name in (*halves[0], *halves[1]):
             if name not in control or name not in truth.original:
                 raise InputError(f"The control rows lack the column '{name}'.")
-        targets, others = self.drawn(len(truth.original), rng), self.drawn(len(control), rng)
+        targets, others = (
+            self.sample_rows(len(truth.original), rng),
+            self.sample_rows(len(control), rng),
+        )
         main = _same(scene, truth.original, targets, halves, rng)
         strangers = _same(scene, control, others, halves, rng)
         n = len(scene.released)
@@ -448,8 +455,7 @@ class Linkability(Trier):
         if not self.split:
             if len(scene.qi) < 2:
                 raise InputError(
-                    "The attacker linkability needs at least two quasi-identifiers, one for each"
-                    " half."
+                    "The attack linkability needs at least two quasi-identifiers, one per half."
                 )
             return scene.qi[::2], scene.qi[1::2]
         first, bar, second = self.split.partition("|")
@@ -461,38 +467,40 @@ class Linkability(Trier):
             if name not in scene.released:
                 raise unknown_column(name, scene.released.columns)
         if not bar or not all(halves) or set(halves[0]) & set(halves[1]):
-            raise InputError("Two halves are told as 'age,sex|race', with no column in both.")
+            raise InputError(
+                "The halves must be written as 'age,sex|race', with no column in both."
+            )
         return halves[0], halves[1]
 
 
-def _same(scene: Scene, beside: Table, rows: Ids, halves: _Halves, rng: Generator) -> Bools:
-    first, second = (nearest_rows(scene, beside, rows, half, rng) for half in halves)
-    found: Bools = first == second
-    return found
+def _same(scene: Scene, table: Table, rows: Ids, halves: _Halves, rng: Generator) -> Bools:
+    first, second = (nearest_rows(scene, table, rows, half, rng) for half in halves)
+    same: Bools = first == second
+    return same
 
 
 class Inference(Trier):
     """Guess a confidential value from the nearest released row by all other columns.
 
-    Distances are Gower's; of rows that are as near one is drawn. A guess hits if it is equal, a
-    number if it is within `tolerance` of the true one. By chance the value of any released row is
-    guessed. Of several confidential columns the one with the largest risk counts.
+    Distances are Gower's; ties are broken at random. A guess succeeds if it is equal or, for
+    numbers, within `tolerance` of the true value. The baseline guesses the value of a random
+    released row. If several columns are confidential, the one with the largest risk counts.
     """
 
     name: ClassVar[str] = "inference"
     needs: ClassVar[frozenset[str]] = frozenset({"confidential", "control"})
     column: ColumnName = ""
-    tolerance: Annotated[float, Field(ge=0, description="share by which a number may be off")] = (
+    tolerance: Annotated[float, Field(ge=0, description="largest relative error of a number")] = (
         0.05
     )
 
+    @override
     def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
-        """Attack every confidential column."""
         names = confidential(scene, truth, self.column)
-        found = {name: self._on(scene, truth, name, rng) for name in names}
-        worst = max(found, key=lambda name: found[name].risk)
-        attack = found[worst]
-        columns = {name: float(one.risk) for name, one in found.items()}
+        outcomes = {name: self._on(scene, truth, name, rng) for name in names}
+        worst = max(outcomes, key=lambda name: outcomes[name].risk)
+        attack = outcomes[worst]
+        columns = {name: float(outcome.risk) for name, outcome in outcomes.items()}
         details = {**attack.details, "column": worst, "columns": columns}
         return replace(attack, details=details)
 
@@ -500,30 +508,35 @@ class Inference(Trier):
         inner = self.model_copy(update={"column": name})
         return super(Inference, inner).run(scene, truth, rng)
 
+    @override
     def hits(self, scene: Scene, truth: Truth, control: Table, rng: Generator) -> Hits:
-        """Guess the values of some targets."""
         names = shared_columns(scene, truth, control)
-        known = tuple(name for name in names if name != self.column)
-        if not known:
-            raise InputError("The attacker inference needs a column besides the confidential one.")
+        other_columns = tuple(name for name in names if name != self.column)
+        if not other_columns:
+            raise InputError(
+                "The attack inference needs another column than the confidential one."
+            )
         released = scene.released.column(self.column)
-        targets, others = self.drawn(len(truth.original), rng), self.drawn(len(control), rng)
-        made = []
+        targets, others = (
+            self.sample_rows(len(truth.original), rng),
+            self.sample_rows(len(control), rng),
+        )
+        hits = []
         for table, rows in ((truth.original, targets), (control, others)):
-            guesses = nearest_rows(scene, table, rows, known, rng)
+            guesses = nearest_rows(scene, table, rows, other_columns, rng)
             true = table.column(self.column).take(rows)
-            made.append(equal_values(released.take(guesses), true, self.tolerance))
+            hits.append(equal_values(released.take(guesses), true, self.tolerance))
         blind = released.take(rng.integers(len(released), size=len(targets)))
         true = truth.original.column(self.column).take(targets)
-        return Hits(made[0], made[1], equal_values(blind, true, self.tolerance))
+        return Hits(hits[0], hits[1], equal_values(blind, true, self.tolerance))
 
 
 def equal_values(guesses: Column, true: Column, tolerance: float) -> Bools:
-    """Tell which guesses are equal, numbers within a share of the true one; missing never is."""
-    known = ~(guesses.missing | true.missing)
+    """Return which guesses are right: equal, or numbers within a share; missing ones are wrong."""
+    present = ~(guesses.missing | true.missing)
     if guesses.numeric and true.numeric:
         with np.errstate(invalid="ignore"):
             close: Bools = np.abs(guesses.values - true.values) <= tolerance * np.abs(true.values)
-        return known & close
+        return present & close
     pairs = zip(guesses.texts, true.texts, strict=True)
-    return known & np.array([guess == value for guess, value in pairs], dtype=np.bool_)
+    return present & np.array([guess == value for guess, value in pairs], dtype=np.bool_)

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.outcome import Outcome
@@ -19,13 +20,13 @@ from veil.tables.table import Table, row_classes
 
 Reading = Annotated[
     Literal["equal", "any"],
-    Field(description="what a missing value matches: missing values, or any value"),
+    Field(description="a missing value matches missing values (equal), or any value"),
 ]
 Threshold = Annotated[float, Field(ge=0, le=1, description="risk above which a row is at risk")]
 
 
 def sizes(scene: Scene, missing: str, weights: Floats | None = None) -> Floats:
-    """Return how many released rows (or how much weight) match each on the quasi-identifiers."""
+    """Return the number (or weight) of released rows that match each on the quasi-identifiers."""
     codes = [scene.released.column(name).codes for name in scene.qi]
     if missing == "any":
         return Matching(np.stack(codes, axis=1), weights).counts()
@@ -36,11 +37,11 @@ def sizes(scene: Scene, missing: str, weights: Floats | None = None) -> Floats:
 def count_classes(scene: Scene) -> int:
     """Return the number of classes of the release."""
     columns: list[Column] = [scene.released.column(name) for name in scene.qi]
-    return int(row_classes([one.codes for one in columns], len(scene.released)).max()) + 1
+    return int(row_classes([column.codes for column in columns], len(scene.released)).max()) + 1
 
 
 def risky(risks: Floats, truth: Truth, threshold: float, by: str) -> dict[str, object]:
-    """Return the worst, the best and the share above a threshold, of risks of released rows."""
+    """Return the largest and smallest risk of released rows, and the share above a threshold."""
     spread = truth.spread(risks, by)
     return {
         "largest": float(risks.max(initial=0.0)),
@@ -52,7 +53,7 @@ def risky(risks: Floats, truth: Truth, threshold: float, by: str) -> dict[str, o
 
 
 def frequencies(scene: Scene, population: Table, missing: Missing) -> Floats:
-    """Return for each released row how many of the population its labels cover (m,)."""
+    """Return the number of people that the labels of each released row cover (m,)."""
     for name in scene.qi:
         if name not in population:
             raise InputError(f"The population lacks the quasi-identifier '{name}'.")
@@ -63,32 +64,33 @@ def frequencies(scene: Scene, population: Table, missing: Missing) -> Floats:
     absent = int((counts == 0).sum())
     if absent:
         raise InputError(
-            f"The population lacks {absent:,} of {len(released):,} classes of the release; it must"
-            " list everybody who is in it. (With missing='any' a missing value matches every one.)"
+            f"The population lacks {absent:,} of {len(released):,} classes of the release. It must"
+            " list everybody in the release. (With missing='any' a missing value matches"
+            " everyone.)"
         )
     return counts[released.at]
 
 
 def table_of(scene: Scene, by: str) -> Table:
-    """Return the population, or say that a table of it is missing."""
+    """Return the population table, or raise an error."""
     if not isinstance(scene.population, Table):
         raise InputError(
-            f"The attacker {by} needs a table of the population with the quasi-identifiers; hand"
-            " it in by population=."
+            f"The attack {by} needs a table of the population with the quasi-identifiers. Pass it"
+            " as population=."
         )
     return scene.population
 
 
 def size_of(scene: Scene) -> float | None:
-    """Return how many the population are, or None; they are at least those released."""
+    """Return the size of the population, or None; it is at least that of the release."""
     people = scene.population
     if people is None:
         return None
     n = float(len(people)) if isinstance(people, Table) else float(people)
     if not np.isfinite(n) or n < len(scene.released):
         raise InputError(
-            f"A population must have at least as many as the {len(scene.released):,} rows of the"
-            " release."
+            f"A population must be at least as large as the release, which has"
+            f" {len(scene.released):,} rows."
         )
     return n
 
@@ -98,23 +100,23 @@ _STOP = 1e-12
 
 
 def zayatz(sizes: Floats, population: float) -> float:
-    """Estimate the share of the population that is unique, from sizes of classes of a sample.
+    """Return Zayatz' estimate of the share of unique people in the population.
 
-    A class of the population is taken to have size i as often as one of the sample; of size i it
-    is unique in the sample with hypergeometric chance. Bayes gives how often who is unique in the
-    sample is so in the population.
+    Assumes that classes of size i are as frequent in the population as in the sample. A class of
+    size i is unique in the sample with hypergeometric probability. Bayes' rule gives the
+    probability that a sample unique is unique in the population.
     """
     n = float(sizes.sum())
     size, count = np.unique(sizes, return_counts=True)
     if size[0] != 1:
         return 0.0
-    chances = np.array([_drawn_once(one, n, population) for one in size.tolist()])
+    chances = np.array([_sampled_once(size, n, population) for size in size.tolist()])
     weights = count / len(sizes) * chances
     return float(weights[0] / weights.sum() * count[0] / n)
 
 
-def _drawn_once(size: float, n: float, population: float) -> float:
-    """Return the chance that one of `size` among `population` is among n drawn."""
+def _sampled_once(size: float, n: float, population: float) -> float:
+    """Return the probability that exactly one of `size` people is in a sample of n."""
     if population - size < n - 1:
         return 0.0
     return math.exp(
@@ -127,17 +129,17 @@ def _log_choose(n: float, k: float) -> float:
 
 
 def pitman(sizes: Floats, population: float) -> float | None:
-    r"""Estimate the share of the population that is unique by Pitman's sampling formula.
+    r"""Return the estimated share of unique people in the population, by Pitman's formula.
 
     .. math:: \frac{\Gamma(\theta + 1)}{\Gamma(\theta + \alpha)} N^{\alpha - 1}
 
-    with theta and alpha of the largest likelihood; None if there is no such pair. Where the
-    likelihood grows as alpha falls to 0, that is Ewens' formula: theta / N.
+    with theta and alpha of maximum likelihood; None if they do not exist. If the likelihood grows
+    as alpha falls to 0, it is Ewens' formula: theta / N.
     """
-    found = _largest_likelihood(sizes) or _ewens(sizes)
-    if found is None:
+    estimate = _largest_likelihood(sizes) or _ewens(sizes)
+    if estimate is None:
         return None
-    theta, alpha = found
+    theta, alpha = estimate
     gammas = math.lgamma(theta + 1) - math.lgamma(theta + alpha)
     share = math.exp(gammas + (alpha - 1) * math.log(population))
     return share if 0 <= share <= 1 else None
@@ -185,7 +187,7 @@ class _Likelihood:
 
 
 def _largest_likelihood(sizes: Floats) -> tuple[float, float] | None:
-    """Climb by Newton's method, halving steps that leave the range or lead down."""
+    """Maximise by Newton's method, halving steps that leave the range or lead down."""
     if len(sizes) < 2 or sizes.max() < 2:
         return None
     model = _Likelihood(sizes)
@@ -205,9 +207,9 @@ def _largest_likelihood(sizes: Floats) -> tuple[float, float] | None:
 
 
 def _ewens(sizes: Floats) -> tuple[float, float] | None:
-    """Return theta and alpha = 0 if the likelihood is largest there, else None.
+    """Return theta and alpha = 0 if the likelihood has its maximum there, else None.
 
-    Of u classes and n rows theta solves theta (psi(theta + n) - psi(theta + 1)) = u - 1.
+    With u classes and n rows, theta solves theta (psi(theta + n) - psi(theta + 1)) = u - 1.
     """
     from scipy.optimize import brentq
     from scipy.special import digamma
@@ -230,20 +232,19 @@ def _ewens(sizes: Floats) -> tuple[float, float] | None:
 
 
 def _start(sizes: Floats) -> Floats:
-    """Return estimates by moments, or the middle of the range where they are outside."""
     n, u = float(sizes.sum()), float(len(sizes))
-    ones, twos = float((sizes == 1).sum()), float((sizes == 2).sum())
-    c = ones * (ones - 1) / twos if twos else 0.0
-    below = 2 * ones * u + ones * c - n * c
-    theta = (n * u * c - ones * (n - 1) * (2 * u + c)) / below if below else 1.0
-    alpha = (theta * (ones - n) + (n - 1) * ones) / (n * u)
+    singles, pairs = float((sizes == 1).sum()), float((sizes == 2).sum())
+    c = singles * (singles - 1) / pairs if pairs else 0.0
+    below = 2 * singles * u + singles * c - n * c
+    theta = (n * u * c - singles * (n - 1) * (2 * u + c)) / below if below else 1.0
+    alpha = (theta * (singles - n) + (n - 1) * singles) / (n * u)
     if not (0 < alpha < 1 and theta > -alpha):
         return np.array([1.0, 0.5])
     return np.array([theta, alpha])
 
 
 def _step(model: _Likelihood, point: Floats) -> Floats:
-    """Return Newton's step, or one along the slope where the likelihood is not concave."""
+    """Return Newton's step, or a gradient step if the likelihood is not concave."""
     slope, bend = model.slope(*point), model.bend(*point)
     if bend[0, 0] < 0 and np.linalg.det(bend) > 0:
         return np.asarray(-np.linalg.solve(bend, slope), dtype=np.float64)
@@ -266,14 +267,14 @@ def _climbed(
 
 
 def household_risks(risks: Floats, households: Column) -> Floats:
-    """Return 1 - prod(1 - r) over the members of each household (n,); of nobody's a row's own."""
+    """Return 1 - prod(1 - r) over each household (n,); without a household, the row's own r."""
     codes = np.where(households.codes < 0, households.different, households.codes)
     with np.errstate(divide="ignore"):
         spared = np.exp(np.bincount(codes, np.log1p(-np.minimum(risks, 1.0))))[codes]
     return np.where(households.missing, risks, 1 - spared)
 
 
-_FEW = 40  # rows alike up to which the recursion is taken; beyond it the series is short
+_FEW = 40  # class size up to which the recursion is used; beyond it the series is short
 _SMALLEST_TERM = 1e-17
 _TERMS = 200
 
@@ -284,8 +285,8 @@ def expected_risk(sample: Floats, population: Floats) -> Floats:
     .. math:: r_1 = a \ln \frac{1}{p}, \quad r_f = a \left(\frac{1}{f-1} - r_{f-1}\right),
        \quad a = \frac{p}{1-p}
 
-    for p < 1/2, else :math:`\frac{p}{f}\, {}_2F_1(1, 1; f+1; 1-p)`, and 1/f for p = 1. Of many
-    rows alike the series is taken for every p: it is the same, and needs fewer terms.
+    for p < 1/2, else :math:`\frac{p}{f}\, {}_2F_1(1, 1; f+1; 1-p)`, and 1/f for p = 1. For large
+    classes the series is used for every p: it is equivalent, and needs fewer terms.
 
     References
     ----------
@@ -293,11 +294,11 @@ def expected_risk(sample: Floats, population: Floats) -> Floats:
     New Techniques and Technologies for Statistics 1998.
     """
     p = np.minimum(sample / population, 1.0)
-    made = np.empty(len(p))
+    risks = np.empty(len(p))
     short = (p < 0.5) & (sample <= _FEW)
-    made[short] = _recursion(sample[short], p[short])
-    made[~short] = _series(sample[~short], p[~short])
-    return made
+    risks[short] = _recursion(sample[short], p[short])
+    risks[~short] = _series(sample[~short], p[~short])
+    return risks
 
 
 def _recursion(f: Floats, p: Floats) -> Floats:
@@ -320,11 +321,11 @@ def _series(f: Floats, p: Floats) -> Floats:
 
 
 class Prosecutor(Attack):
-    """Look for a target that is known to be in the release: 1/f, with f rows alike.
+    """Look for a target who is known to be in the release: 1/f, with f the size of its class.
 
-    The risk is the average over all original rows, that is classes / rows; rows that were removed,
-    or of which nothing but stars is left, count 0. With ``missing='any'`` a missing value matches
-    every value, on both sides.
+    The risk is the average over all original rows, which is classes / rows. Removed rows, and rows
+    with only stars, count 0. With ``missing='any'`` a missing value matches every value, on both
+    sides.
 
     References
     ----------
@@ -338,8 +339,8 @@ class Prosecutor(Attack):
     threshold: Threshold = 0.2
     missing: Reading = "equal"
 
+    @override
     def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
-        """Count the rows that are alike."""
         del rng
         alike = sizes(scene, self.missing)
         risks = 1 / alike
@@ -351,11 +352,11 @@ class Prosecutor(Attack):
 
 
 class Journalist(Attack):
-    """Look released rows up in a list of the population: 1/F, with F people who may be meant.
+    """Look released rows up in a population register: 1/F, with F matching people.
 
-    F counts the people of the population whom the labels of a row cover. The risk is the average
-    over rows, sum of f/F over classes / n; rows that were removed count 0. A class that nobody of
-    the population is in is an error: the list is not one of the population.
+    F counts the people whose values the labels of a row cover. The risk is the average over rows,
+    the sum of f/F over classes / n; removed rows count 0. A class without any person of the
+    population is an error: the table does not list the population.
 
     References
     ----------
@@ -369,8 +370,8 @@ class Journalist(Attack):
     threshold: Threshold = 0.2
     missing: Reading = "equal"
 
+    @override
     def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
-        """Count the people who may be each row."""
         del rng
         people = frequencies(scene, table_of(scene, self.name), self.missing)
         risks = 1 / people
@@ -383,16 +384,16 @@ class Journalist(Attack):
 
 
 class Marketer(Attack):
-    r"""Link all rows to a population, and be right for as many as possible: the average of 1/F.
+    r"""Link all rows to a population, to be right as often as possible: the average of 1/F.
 
     Without a table of the population, but with sampling weights, F is estimated by the sum of
-    weights of a class, and the risk of a row is E[1/F | f] (Benedetti and Franconi). The average
-    counts alone; `largest` stands beside it.
+    weights of a class, and the risk of a row is E[1/F | f] (Benedetti and Franconi). Only the
+    average counts; `largest` is in the details.
 
-    Risks are per person: each is looked for by their own values alone. Where rows of a household
-    can be linked, whoever finds one member finds all, and the risk of each is that of their
-    household, 1 - prod(1 - r) over its members: several times larger. `household` names the column
-    of the original that says who lives together; risks are then those of households.
+    Risks are per person, who is looked up by their own values only. If rows of a household can be
+    linked, finding one member finds all, and the risk of each is that of their household,
+    1 - prod(1 - r) over its members, which is several times larger. `household` is the column of
+    the original that identifies households; risks are then per household.
 
     References
     ----------
@@ -407,11 +408,11 @@ class Marketer(Attack):
     needs: ClassVar[frozenset[str]] = frozenset({"qi", "rows", "population"})
     missing: Reading = "equal"
     household: Annotated[
-        str, Field(description="column of the original that says who lives together")
+        str, Field(description="column of the original that identifies households")
     ] = ""
 
+    @override
     def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
-        """Count the people who may be each row, or estimate how many they are."""
         del rng
         alike = sizes(scene, self.missing)
         weights = scene.released.weights
@@ -436,22 +437,22 @@ class Marketer(Attack):
     def _counted(self, scene: Scene) -> Floats:
         if scene.population is None:
             raise InputError(
-                "The attacker marketer needs a table of the population, by population=, or a"
-                " column of sampling weights, by weight=."
+                "The attack marketer needs a table of the population as population=, or a column"
+                " of sampling weights as weight=."
             )
         return np.maximum(frequencies(scene, table_of(scene, self.name), self.missing), 1.0)
 
 
-_SMALL = 0.1  # sampling fraction up to which Pitman's model is taken
+_SMALL = 0.1  # sampling fraction up to which Pitman's model is used
 
 
 class Unique(Attack):
-    """Count the rows that no other row is like, on the quasi-identifiers.
+    """Count the rows that are unique in their quasi-identifiers.
 
-    With the size N of the population (`population=`) it is estimated which share of the rows is
-    alone in the population: by Pitman's model if the release has at most a tenth of it, else by
-    Zayatz'; `details` has both. The estimated risk of a row that is alone in the release is the
-    same for all of them.
+    With the size N of the population (`population=`), the share of rows that are unique in the
+    population is estimated: by Pitman's model if the release has at most a tenth of it, otherwise
+    by Zayatz'; `details` has both. All rows that are unique in the release have the same estimated
+    risk.
 
     References
     ----------
@@ -464,11 +465,11 @@ class Unique(Attack):
     name: ClassVar[str] = "unique"
     family: ClassVar[str] = "Re-identification"
 
+    @override
     def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
-        """Count, and estimate if the population is known."""
         del rng
-        alone = (sizes(scene, "equal") == 1) & ~truth.starred(scene)
-        share = float(alone.mean())
+        unique = (sizes(scene, "equal") == 1) & ~truth.starred(scene)
+        share = float(unique.mean())
         details: dict[str, object] = {"sample": share}
         people = size_of(scene)
         chance = 1.0
@@ -478,12 +479,12 @@ class Unique(Attack):
                 "zayatz": self._zayatz(scene, people),
             }
             details |= estimates
-            small = len(alone) / people <= _SMALL
+            small = len(unique) / people <= _SMALL
             estimate = estimates["pitman"] if small else estimates["zayatz"]
             if estimate is None:
                 estimate = estimates["zayatz"] or 0.0
             chance = min(1.0, estimate / share)
-        risks = np.where(alone, chance, 0.0)
+        risks = np.where(unique, chance, 0.0)
         spread = risks if truth.rows is None else truth.spread(risks, self.name)
         return mean_attack(spread, None, details)
 

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Protocol
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.outcome import Outcome
 from veil.core.types import Floats, Ids
@@ -17,25 +18,25 @@ from veil.tables.patterns import Patterns
 
 
 class Guesses(Protocol):
-    """Which pairs of a released and an original row an attacker takes for the same person."""
+    """The pairs of released and original rows that an attacker takes for the same person."""
 
     def chance(self, released: Ids, originals: Ids) -> Floats:
-        """Return how likely each pair is named: 1 / ties if it is among the best, else 0."""
+        """Return the probability of guessing each pair: 1 / ties if among the best, else 0."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Guesses, and what else an attacker found on the way."""
+    """Guesses, and details of the attack."""
 
     guesses: Guesses
     details: Mapping[str, object] = field(default_factory=dict)
 
 
 class Linker(Attack):
-    """Links released rows to original ones; the risk is the share that is right.
+    """Links released rows to original ones; the risk is the share of right links.
 
-    Ties share: a record that is one of c guesses counts 1/c. Records that were removed count 0.
+    Ties share: a record that is one of c guesses counts 1/c. Removed records count 0.
     """
 
     family: ClassVar[str] = "Record linkage"
@@ -43,50 +44,50 @@ class Linker(Attack):
 
     @abstractmethod
     def links(self, scene: Scene) -> Links:
-        """Guess; nothing is known of who is who."""
+        """Return guesses, made without the true links."""
 
+    @override
     def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
-        """Score the guesses."""
         del rng
         rows = truth.of(self.name)
         links = self.links(scene)
         chances = links.guesses.chance(np.arange(len(rows)), rows)
         details = {
-            "released": float(chances.mean()),  # over released rows alone
+            "released": float(chances.mean()),  # over released rows only
             **links.details,
         }
         return mean_attack(truth.spread(chances, self.name), 1 / len(truth.original), details)
 
 
 class Exact(Linker):
-    """Take the released rows whose labels cover all that is known of a target.
+    """Take the released rows whose labels cover all known values of a target.
 
     A label covers the value that it equals, the leaves below it in the hierarchy, the numbers of
-    its interval, the members of its set; a star, or a missing value, covers everything. Of c such
-    rows each is as likely: 1/c if the target's own is one of them, else 0.
+    its interval, the members of its set; a star or a missing value covers everything. With c such
+    rows, the probability is 1/c if the target's own is one of them, else 0.
     """
 
     name: ClassVar[str] = "exact"
 
+    @override
     def links(self, scene: Scene) -> Links:
-        """Count the rows that may be each target's."""
-        released, known = scene.patterns
-        compatible = Compatible(scene.covers(scene.known, scene.qi, "star"), released, known)
+        released, originals = scene.patterns
+        compatible = Compatible(scene.covers(scene.known, scene.qi, "star"), released, originals)
         counts = compatible.over_released(released.sizes[:, None])[:, 0]
-        return Links(_Covered(compatible, released, known, counts))
+        return Links(_Covered(compatible, released, originals, counts))
 
 
 @dataclass(frozen=True, eq=False)
 class _Covered:
     compatible: Compatible
     released: Patterns
-    known: Patterns
+    originals: Patterns
     counts: Floats  # (known patterns,)
 
     def chance(self, released: Ids, originals: Ids) -> Floats:
-        mine = self.known.at[originals]
-        held = self.compatible.holds(self.released.at[released], mine)
-        return np.where(held, 1 / np.maximum(self.counts[mine], 1.0), 0.0)
+        mine = self.originals.at[originals]
+        covered = self.compatible.holds(self.released.at[released], mine)
+        return np.where(covered, 1 / np.maximum(self.counts[mine], 1.0), 0.0)
 
 
 class Distance(Linker):
@@ -95,10 +96,10 @@ class Distance(Linker):
     .. math:: d(x', x)^2 = \sum_j d_j(x'_j, x_j)^2
 
     with numbers in sample standard deviations of the original, categories 0 or 1, or the level of
-    the lowest common ancestor by the height of the hierarchy, and a star at half the largest
-    distance. Of c originals that are as near, each is as likely.
+    the lowest common ancestor over the height of the hierarchy, and a star at half the largest
+    distance. Of c equally near originals, each is equally likely.
 
-    A subset of the rows would break the groups of microaggregation, and overstate.
+    A subset of the rows would break the groups of microaggregation, and overstate the risk.
 
     References
     ----------
@@ -108,51 +109,53 @@ class Distance(Linker):
 
     name: ClassVar[str] = "distance"
 
+    @override
     def links(self, scene: Scene) -> Links:
-        """Find the nearest."""
-        released, known = scene.patterns
-        aparts = scene.aparts(scene.known, scene.qi, "euclidean")
-        return Links(_Near(Nearest(aparts, released, known, released=False), released, known))
+        released, originals = scene.patterns
+        distances = scene.distances(scene.known, scene.qi, "euclidean")
+        return Links(
+            _Near(Nearest(distances, released, originals, released=False), released, originals)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class _Near:
     nearest: Nearest
     released: Patterns
-    known: Patterns
+    originals: Patterns
 
     def chance(self, released: Ids, originals: Ids) -> Floats:
-        asked = self.released.at[released]
-        held = self.nearest.holds(asked, self.known.at[originals])
-        which, place = np.unique(asked[held], return_inverse=True)
-        ties = self.nearest.sums(which, self.known.sizes[:, None])[:, 0]
-        made = np.zeros(len(asked))
-        made[held] = 1 / ties[place]
-        return made
+        targets = self.released.at[released]
+        nearest = self.nearest.holds(targets, self.originals.at[originals])
+        which, place = np.unique(targets[nearest], return_inverse=True)
+        ties = self.nearest.sums(which, self.originals.sizes[:, None])[:, 0]
+        chances = np.zeros(len(targets))
+        chances[nearest] = 1 / ties[place]
+        return chances
 
 
-_EDGE = 1e-6  # how near a chance may come to 0 and 1
+_EDGE = 1e-6  # smallest distance of a probability from 0 and 1
 _START = 0.9
-_STOP = 1e-12  # change of all chances at which the estimate stands
+_STOP = 1e-12  # EM stops below this change of all probabilities
 _ROUNDS = 20_000
 
 
 def clip_chances(chances: Floats) -> Floats:
-    """Keep chances away from 0 and 1."""
+    """Clip probabilities away from 0 and 1."""
     return np.clip(chances, _EDGE, 1 - _EDGE)
 
 
 def agreement_rates(totals: tuple[Ids, Floats], u: Floats, share: float) -> Floats:
-    """Estimate by EM how often each column of one person agrees.
+    """Return the EM estimate of the probability that each column agrees for the same person.
 
     Parameters
     ----------
     totals
-        Agreements (bit j: column j agrees), and how many pairs have each.
+        Agreements (bit j: column j agrees), and the number of pairs with each.
     u
-        How often columns of two persons agree; fixed.
+        Probability that each column agrees for two different persons; fixed.
     share
-        Share of pairs that are one person; fixed.
+        Share of pairs of the same person; fixed.
     """
     agreements, counts = totals
     agrees = ((agreements[:, None] >> np.arange(len(u))) & 1).astype(np.float64)
@@ -170,24 +173,24 @@ def agreement_rates(totals: tuple[Ids, Floats], u: Floats, share: float) -> Floa
 
 
 def _log(agrees: Floats, chances: Floats) -> Floats:
-    made: Floats = agrees @ np.log(chances) + (1 - agrees) @ np.log1p(-chances)
-    return made
+    likelihood: Floats = agrees @ np.log(chances) + (1 - agrees) @ np.log1p(-chances)
+    return likelihood
 
 
-_SAME = 1e-9  # weights that differ by no more are the same
+_SAME = 1e-9  # difference up to which weights are equal
 
 
 class FellegiSunter(Linker):
-    r"""Link each released row to the originals of the largest weight of agreement.
+    r"""Link each released row to the originals with the largest agreement weight.
 
     .. math:: w = \sum_{j\,\mathrm{agrees\ on}\,v} \ln \frac{m_j}{f_j(v)}
        + \sum_{j\,\mathrm{differs}} \ln \frac{1 - m_j}{1 - u_j}
 
-    m is the chance that a column of one person agrees, u that it agrees by chance, f(v) the share
-    of originals that a released label v covers. A column agrees if its label covers the value; a
-    missing value agrees with nothing. m is estimated from the agreements of all pairs by EM with
-    the share of matches fixed at 1/n: left free, EM finds households, not matches. `m` says it
-    instead, of all columns, for who knows the method.
+    m is the probability that a column agrees for the same person, u that it agrees by chance, f(v)
+    the share of originals that a released label v covers. A column agrees if its label covers the
+    value; a missing value agrees with nothing. m is estimated from the agreements of all pairs by
+    EM with the share of matches fixed at 1/n: otherwise EM finds households, not matches. The
+    parameter `m` replaces the estimate in all columns, for attackers who know the mechanism.
 
     References
     ----------
@@ -200,27 +203,33 @@ class FellegiSunter(Linker):
     name: ClassVar[str] = "fellegi_sunter"
     m: Annotated[
         float | None,
-        Field(gt=0, le=1, description="chance that a column agrees, if the method is known"),
+        Field(
+            gt=0, le=1, description="probability that a column agrees, if the mechanism is known"
+        ),
     ] = None
 
+    @override
     def links(self, scene: Scene) -> Links:
-        """Estimate m, then weigh every agreement that occurs."""
-        released, known = scene.patterns
+        released, originals = scene.patterns
         covers = scene.covers(scene.known, scene.qi, "never")
         n = len(scene.known)
         shares, chance = [], []
         for column, cover in enumerate(covers):
-            held = np.bincount(known.codes[:, column], known.sizes, minlength=cover.values + 1)
-            shares.append(cover.sums(held.astype(np.float64))[released.codes[:, column]] / n)
+            counts = np.bincount(
+                originals.codes[:, column], originals.sizes, minlength=cover.values + 1
+            )
+            shares.append(cover.sums(counts.astype(np.float64))[released.codes[:, column]] / n)
             chance.append(float(shares[-1] @ released.sizes) / released.sizes.sum())
-        tallies = Tallies(covers, released, known)
+        tallies = Tallies(covers, released, originals)
         u = clip_chances(np.array(chance))
         m = clip_chances(np.full(len(covers), self.m or 0.0))
         if self.m is None:
             m = agreement_rates(_totals(tallies, released), u, 1 / n)
         differs = np.log((1 - m) / (1 - u))
         gains = np.log(m / clip_chances(np.stack(shares, axis=1))) - differs
-        weighed = _Weighed(tallies, released, known, gains, *_best(tallies, gains, len(released)))
+        weighed = _Weighed(
+            tallies, released, originals, gains, *_best(tallies, gains, len(released))
+        )
         details = {
             "m": dict(zip(scene.qi, m.tolist(), strict=True)),
             "u": dict(zip(scene.qi, u.tolist(), strict=True)),
@@ -232,20 +241,19 @@ class FellegiSunter(Linker):
 class _Weighed:
     tallies: Tallies
     released: Patterns
-    known: Patterns
+    originals: Patterns
     gains: Floats  # (released patterns, columns)
     best: Floats
     ties: Floats
 
     def chance(self, released: Ids, originals: Ids) -> Floats:
-        asked, known = self.released.at[released], self.known.at[originals]
-        agreements = self.tallies.agreements(asked, known)
-        weights = (agreements * self.gains[asked]).sum(axis=1)
-        return np.where(weights >= self.best[asked] - _SAME, 1 / self.ties[asked], 0.0)
+        targets, matches = self.released.at[released], self.originals.at[originals]
+        agreements = self.tallies.agreements(targets, matches)
+        weights = (agreements * self.gains[targets]).sum(axis=1)
+        return np.where(weights >= self.best[targets] - _SAME, 1 / self.ties[targets], 0.0)
 
 
 def _totals(tallies: Tallies, released: Patterns) -> tuple[Ids, Floats]:
-    """Add up how many pairs of rows have each agreement."""
     agreements = np.empty(0, dtype=np.int64)
     counts = np.empty(0)
     for tally in tallies:
@@ -257,7 +265,6 @@ def _totals(tallies: Tallies, released: Patterns) -> tuple[Ids, Floats]:
 
 
 def _best(tallies: Tallies, gains: Floats, n: int) -> tuple[Floats, Floats]:
-    """Return the best weight of each released pattern (n,), and how many originals have it."""
     best, ties = np.empty(n), np.empty(n)
     for tally in tallies:
         weights = _weights(tally, gains)
@@ -278,23 +285,23 @@ def _weights(tally: Tally, gains: Floats) -> Floats:
 
 
 class Linkage(Attack):
-    """Link records by labels, by distance and by weights; the largest risk of the three counts.
+    """Link records by labels, distances and weights; the largest of the three risks counts.
 
-    Which attacker is best depends on the method, and nobody knows beforehand whom a release meets.
+    The best of them depends on the mechanism, and nobody knows which attacker a release will meet.
     """
 
     name: ClassVar[str] = "linkage"
     family: ClassVar[str] = "Record linkage"
     needs: ClassVar[frozenset[str]] = frozenset({"qi", "rows"})
 
+    @override
     def run(self, scene: Scene, truth: Truth, rng: Generator) -> Outcome:
-        """Run all three."""
         truth.of(self.name)
         attackers = (Exact(), Distance(), FellegiSunter())
-        found = {one.name: one.run(scene, truth, rng) for one in attackers}
-        best = max(found, key=lambda name: found[name].risk)
-        risks = {name: float(attack.risk) for name, attack in found.items()}
-        won = found[best]
-        largest = max(attack.details["largest"] for attack in found.values())
+        outcomes = {attack.name: attack.run(scene, truth, rng) for attack in attackers}
+        best = max(outcomes, key=lambda name: outcomes[name].risk)
+        risks = {name: float(attack.risk) for name, attack in outcomes.items()}
+        won = outcomes[best]
+        largest = max(attack.details["largest"] for attack in outcomes.values())
         details = {**won.details, "attacker": best, "risks": risks, "largest": largest}
         return replace(won, details=details)

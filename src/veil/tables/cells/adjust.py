@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError, ParameterError
@@ -18,16 +19,16 @@ from veil.tables.cells.solver import SECONDS, Lines, is_whole, minimise, scipy_m
 
 
 class Round(CellMechanism):
-    """Publish multiples of a base: the nearest, one drawn, or such that all sums add up.
+    """Publish multiples of a base: the nearest, a random one, or such that all sums add up.
 
-    `nearest` rounds every cell and every sum on its own, ties to the even multiple. `random` goes
-    up with probability r / base, where r is what is above the multiple below: unbiased, each cell
-    and sum on its own. `round_controlled` takes for every cell and sum a multiple next to it, so
-    that all add up and the whole change is least; multiples stay as they are.
+    `nearest` rounds every cell and every sum separately, ties to the even multiple. `random`
+    rounds up with probability r / base, where r is the remainder: unbiased, each cell and sum
+    separately. `round_controlled` picks an adjacent multiple for every cell and sum, so that all
+    add up with the least total change; multiples stay unchanged.
 
     Notes
     -----
-    Sums that are rounded on their own can give cells away: 1 1 | 2 and 1 1 | 2 at base 3 become
+    Sums that are rounded separately can reveal cells: 1 1 | 2 and 1 1 | 2 at base 3 become
     0 0 | 3 and 0 0 | 3, and no other table does (`audit`). With three axes or more controlled
     rounding may be impossible; then nothing is published.
 
@@ -39,33 +40,36 @@ class Round(CellMechanism):
 
     name: ClassVar[str] = "round"
     base: int = Field(
-        default=5, ge=2, description="whose multiples are published", json_schema_extra=PRIVATE
+        default=5,
+        ge=2,
+        description="published numbers are its multiples",
+        json_schema_extra=PRIVATE,
     )
     how: Literal["nearest", "random", "controlled"] = Field(
-        default="nearest", description="to the nearest, at random, or so that sums add up"
+        default="nearest", description="to the nearest, at random, or with sums that add up"
     )
 
     @property
+    @override
     def draws(self) -> bool:
-        """Only `random` draws."""
         return self.how == "random"
 
+    @override
     def publish(self, cells: Cells, rng: Generator) -> CellRelease:
-        """Round the full table."""
         full = cells.margins
         if self.how == "nearest":
-            made = np.rint(full / self.base) * self.base
+            rounded = np.rint(full / self.base) * self.base
         elif self.how == "random":
             below = np.floor(full / self.base) * self.base
             up = rng.random(full.shape) * self.base < full - below
-            made = below + self.base * up
+            rounded = below + self.base * up
         else:
-            made = round_controlled(cells, self.base)
+            rounded = round_controlled(cells, self.base)
         return CellRelease(
-            made,
+            rounded,
             cells.axes,
             np.zeros(full.shape, dtype=np.bool_),
-            self._bounds(made, whole=cells.whole),
+            self._bounds(rounded, whole=cells.whole),
             str(self),
             self.guarantee,
             whole=cells.whole,
@@ -73,22 +77,22 @@ class Round(CellMechanism):
             maps=cells.maps,
         )
 
-    def _bounds(self, made: Floats, *, whole: bool) -> Bounds:
-        """Return what could have been rounded to each: for counts, whole numbers only."""
+    def _bounds(self, rounded: Floats, *, whole: bool) -> Bounds:
+        """Return the range of values that could have been rounded to each cell."""
         if self.how == "nearest":
-            reach = np.full(made.shape, self.base / 2)
-            odd = np.rint(made / self.base) % 2 == 1
+            reach = np.full(rounded.shape, self.base / 2)
+            odd = np.rint(rounded / self.base) % 2 == 1
             if whole and self.base % 2 == 0:
-                reach[odd] -= 1  # a tie went to the even multiple
+                reach[odd] -= 1  # ties go to the even multiple
             elif whole:
                 reach -= 0.5
         else:
-            reach = np.full(made.shape, float(self.base - 1 if whole else self.base))
-        return Bounds(np.maximum(0.0, made - reach), made + reach)
+            reach = np.full(rounded.shape, float(self.base - 1 if whole else self.base))
+        return Bounds(np.maximum(0.0, rounded - reach), rounded + reach)
 
 
 def round_controlled(cells: Cells, base: int) -> Floats:
-    """Round a full table so that it adds up, with the least change."""
+    """Return a rounded full table that adds up, with the least change."""
     full = cells.margins.ravel()
     below = np.floor(full / base)
     rest = full - base * below
@@ -102,7 +106,7 @@ def round_controlled(cells: Cells, base: int) -> Floats:
     ups = solve(base - 2 * rest[free], matrix, right, *ends, whole=True)
     if ups is None:
         raise InputError(
-            "No controlled rounding of this table exists at that base; use another base, or"
+            "No controlled rounding of this table exists at this base. Use another base, or"
             " how='random'."
         )
     below[free] += ups
@@ -111,11 +115,12 @@ def round_controlled(cells: Cells, base: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Adjustment:
-    """Gains p and losses m of counts from the threshold on; small ones become T b + q.
+    """A linear program for the least change.
 
-    T is the threshold, b is 0 or 1, q is what is above T, and only where b is 1: q <= M b, where M
-    is what the others on its lines can lose. Minimise sum p + m + q + (T - 2 v) b, which is the
-    sum of all changes less that of the small counts v, such that A times all changes is 0.
+    Variables: gains p and losses m of counts from the threshold on; small ones become T b + q.
+    T is the threshold, b is 0 or 1, and q is the excess over T if b is 1: q <= M b, where M is
+    what the others on its lines can lose. Minimise sum p + m + q + (T - 2 v) b, which is the sum
+    of all changes minus that of the small counts v, with A times all changes equal to 0.
     """
 
     cells: Cells
@@ -124,7 +129,7 @@ class Adjustment:
 
     @cached_property
     def small(self) -> Mask:
-        """Which counts must go to 0 or up."""
+        """Which counts must become 0 or rise to the threshold."""
         values = self.cells.values
         return np.asarray((values > 0) & (values < self.threshold))
 
@@ -133,20 +138,20 @@ class Adjustment:
         few = np.flatnonzero(self.small)
         rest = np.flatnonzero(self.cells.values.ravel() >= self.threshold)
         values = self.cells.values.ravel()
-        gain, loss = (one.ravel() for one in self._room())
+        gain, loss = (bound.ravel() for bound in self._room())
         most = np.maximum(0.0, gain[few] + values[few] - self.threshold)
         up = (gain[few] + values[few] >= self.threshold).astype(np.float64)
         cost = [np.ones(2 * len(rest) + len(few)), self.threshold - 2 * values[few]]
-        matrix, left, right = self._program(values[few], most, few, rest)
+        matrix, below, right = self._program(values[few], most, few, rest)
         high = np.concatenate([gain[rest], loss[rest], most, up])
-        found = self._solved(np.concatenate(cost), matrix, (left, right), high, len(few))
-        if found is None:
+        solution = self._solved(np.concatenate(cost), matrix, (below, right), high, len(few))
+        if solution is None:
             return None
-        p, m, q, b = np.split(np.rint(found), np.cumsum([len(rest), len(rest), len(few)]))
-        made = values.copy()
-        made[rest] += p - m
-        made[few] = self.threshold * b + q
-        return made.reshape(self.cells.values.shape)
+        p, m, q, b = np.split(np.rint(solution), np.cumsum([len(rest), len(rest), len(few)]))
+        adjusted = values.copy()
+        adjusted[rest] += p - m
+        adjusted[few] = self.threshold * b + q
+        return adjusted.reshape(self.cells.values.shape)
 
     def _solved(
         self,
@@ -156,18 +161,16 @@ class Adjustment:
         high: Floats,
         ups: int,
     ) -> Floats | None:
-        """Solve it; on two axes all is whole once the choices are."""
         choices = np.zeros(len(cost))
         choices[len(cost) - ups :] = 1.0
         low, every = np.zeros(len(cost)), np.ones(len(cost))
         for whole in [choices, every] if Lines(self.cells.axes).planar else [every]:
-            found = minimise(cost, matrix, sides, low, high, whole, SECONDS)
-            if found is None or is_whole(found):
-                return found
+            solution = minimise(cost, matrix, sides, low, high, whole, SECONDS)
+            if solution is None or is_whole(solution):
+                return solution
         return None
 
     def _room(self) -> tuple[Floats, Floats]:
-        """Return how much each count can gain and lose."""
         values = self.cells.values
         room = np.maximum(1.0, np.floor(self.share * values))
         loss = np.minimum(room, np.maximum(values - self.threshold, 0.0))
@@ -183,23 +186,23 @@ class Adjustment:
         flat = places[interior(self.cells.axes)].ravel()
         every, _ = Lines(self.cells.axes).of(flat[np.concatenate([rest, few])])
         others, small = every[:, : len(rest)], every[:, len(rest) :]
-        one = sparse.eye_array(len(few))
+        identity = sparse.eye_array(len(few))
         blocks = [
             [others, -others, small, small * self.threshold],
-            [None, None, one, sparse.diags_array(-most)],
+            [None, None, identity, sparse.diags_array(-most)],
         ]
         sums = small @ value
-        left = np.concatenate([sums, np.full(len(few), -np.inf)])
+        below = np.concatenate([sums, np.full(len(few), -np.inf)])
         right = np.concatenate([sums, np.zeros(len(few))])
-        return sparse.block_array(blocks, format="csc"), left, right
+        return sparse.block_array(blocks, format="csc"), below, right
 
 
 class CTA(CellMechanism):
-    """Change counts as little as possible, so that none is below the threshold but zeros.
+    """Change counts as little as possible, so that all are 0 or at least the threshold.
 
-    Sums stay as they are, counts are whole, a sensitive count becomes 0 or at least `threshold`,
-    a zero stays, any other count moves by at most max(1, floor(share v)) and not below
-    `threshold`; the sum of all changes is least (or the least that is known after a minute).
+    Sums are preserved and counts are integers. A sensitive count becomes 0 or at least
+    `threshold`, a zero stays, any other count moves by at most max(1, floor(share v)) and not
+    below `threshold`. The sum of all changes is minimal (or the best found within a minute).
 
     References
     ----------
@@ -211,10 +214,12 @@ class CTA(CellMechanism):
     threshold: int = Field(
         default=5, ge=2, description="least count to publish", json_schema_extra=PRIVATE
     )
-    share: float = Field(default=0.2, gt=0, lt=1, description="of a count, that it may move")
+    share: float = Field(
+        default=0.2, gt=0, lt=1, description="largest change of a count, as a share"
+    )
 
-    def publish(self, cells: Cells, rng: Generator) -> CellRelease:  # noqa: ARG002 - no draw
-        """Find the table of least change, or raise."""
+    @override
+    def publish(self, cells: Cells, rng: Generator) -> CellRelease:
         full = require_counts(cells)
         small = Threshold(threshold=self.threshold).sensitive(cells).cells
         inner = np.zeros(full.shape, dtype=np.bool_)
@@ -227,63 +232,63 @@ class CTA(CellMechanism):
         )
         if values is None:
             raise InputError(
-                "No table without small counts has these sums; allow a larger share, or roll"
+                "No table without small counts has these sums. Allow a larger share, or roll"
                 " categories up."
             )
-        made = full_table(values, cells.axes)
-        left = (made > 0) & (made < self.threshold)
-        if left.any() or not np.array_equal(made[~inner], full[~inner]):
-            raise InputError("The solver found no exact table; nothing is published.")
-        bounds = self._bounds(made, inner)
+        adjusted = full_table(values, cells.axes)
+        below_threshold = (adjusted > 0) & (adjusted < self.threshold)
+        if below_threshold.any() or not np.array_equal(adjusted[~inner], full[~inner]):
+            raise InputError("The solver found no exact table, so nothing is published.")
+        bounds = self._bounds(adjusted, inner)
         return CellRelease(
-            made, cells.axes, small, bounds, str(self), self.guarantee, maps=cells.maps
+            adjusted, cells.axes, small, bounds, str(self), self.guarantee, maps=cells.maps
         )
 
     def _require_sums(self, small: Mask) -> None:
         if small.any():
             raise InputError(
-                f"{int(small.sum()):,} sums are below the threshold, and cta keeps all sums; roll"
-                " categories up first."
+                f"{int(small.sum()):,} sums are below the threshold, and cta preserves all sums."
+                " Roll categories up first."
             )
 
-    def _bounds(self, made: Floats, inner: Mask) -> Bounds:
-        """Return what could have become each cell; sums are as they were."""
-        none = inner & (made == 0)
-        low = np.where(inner, np.where(none, 0.0, 1.0), made)
-        high = np.where(none, self.threshold - 1.0, _origin(made, self.share))
-        return Bounds(low, np.where(inner, high, made))
+    def _bounds(self, adjusted: Floats, inner: Mask) -> Bounds:
+        """Return the range of values that could have become each cell; sums are exact."""
+        none = inner & (adjusted == 0)
+        low = np.where(inner, np.where(none, 0.0, 1.0), adjusted)
+        high = np.where(none, self.threshold - 1.0, _origin(adjusted, self.share))
+        return Bounds(low, np.where(inner, high, adjusted))
 
 
-def _origin(made: Floats, share: float) -> Floats:
+def _origin(adjusted: Floats, share: float) -> Floats:
     """Return the largest v that may have moved down to each: v - max(1, floor(share v)) <= it."""
-    v = np.floor(made / (1 - share)) + 2.0
+    v = np.floor(adjusted / (1 - share)) + 2.0
     for _ in range(4):
-        v = np.where(v - np.maximum(1.0, np.floor(share * v)) > made, v - 1.0, v)
-    return np.maximum(v, made)
+        v = np.where(v - np.maximum(1.0, np.floor(share * v)) > adjusted, v - 1.0, v)
+    return np.maximum(v, adjusted)
 
 
-_MOST = 10**9  # records that can be drawn from
+_MOST = 10**9  # largest number of records to sample from
 
 
 class Sample(CellMechanism):
-    """Draw a share of the records without replacement, and count each 1 / rate times.
+    """Sample a share of the records without replacement, and count each 1 / rate times.
 
-    A reader knows that a cell has at least the records that were drawn for it.
+    A reader knows that a cell has at least the records in its sample.
     """
 
     name: ClassVar[str] = "sample"
     random: ClassVar[bool] = True
-    rate: float = Field(gt=0, lt=1, description="share of records that are drawn", examples=[0.5])
+    rate: float = Field(gt=0, lt=1, description="share of records to sample", examples=[0.5])
 
+    @override
     def publish(self, cells: Cells, rng: Generator) -> CellRelease:
-        """Draw records, and count them."""
-        drawn, left = _drawn(cells, self.rate, rng)
-        full = full_table(drawn, cells.axes)
+        sampled, rest = _sampled(cells, self.rate, rng)
+        full = full_table(sampled, cells.axes)
         return CellRelease(
             full / self.rate,
             cells.axes,
             np.zeros(full.shape, dtype=np.bool_),
-            Bounds(full, full + left),
+            Bounds(full, full + rest),
             str(self),
             self.guarantee,
             whole=cells.whole,
@@ -291,37 +296,36 @@ class Sample(CellMechanism):
         )
 
 
-def _drawn(cells: Cells, rate: float, rng: Generator) -> tuple[Floats, float]:
-    """Return the table of a sample, and the most that can be outside of it."""
-    given = cells.contributions
-    if given is not None:
-        return _of_records(cells, given, rate, rng), np.inf
+def _sampled(cells: Cells, rate: float, rng: Generator) -> tuple[Floats, float]:
+    contributions = cells.contributions
+    if contributions is not None:
+        return _of_records(cells, contributions, rate, rng), np.inf
     if not cells.whole:
-        raise InputError("Only counts, or sums of a table's records, can be sampled.")
+        raise InputError("Only counts, or sums over records of a table, can be sampled.")
     total = int(cells.values.sum())
     if total >= _MOST:
-        raise InputError(f"A sample is drawn of fewer than {_MOST:,} records; roll the table up.")
+        raise InputError(f"Sampling needs fewer than {_MOST:,} records. Got {total:,} instead.")
     size = round(rate * total)
     counts = cells.values.ravel().astype(np.int64)
-    drawn = rng.multivariate_hypergeometric(counts, size, method="marginals")
-    most = np.floor((size + 0.5) / rate)  # records, as far as a reader can tell
-    return drawn.reshape(cells.values.shape).astype(np.float64), float(most - size)
+    sampled = rng.multivariate_hypergeometric(counts, size, method="marginals")
+    most = np.floor((size + 0.5) / rate)  # records, as far as a reader can infer
+    return sampled.reshape(cells.values.shape).astype(np.float64), float(most - size)
 
 
-def _of_records(cells: Cells, given: Contributions, rate: float, rng: Generator) -> Floats:
-    count = len(given.amounts)
+def _of_records(cells: Cells, contributions: Contributions, rate: float, rng: Generator) -> Floats:
+    count = len(contributions.amounts)
     rows = rng.choice(count, round(rate * count), replace=False)
     values = np.zeros(cells.values.shape)
-    np.add.at(values, tuple(given.places[rows].T), given.amounts[rows])
+    np.add.at(values, tuple(contributions.places[rows].T), contributions.amounts[rows])
     return values
 
 
 class Rollup(CellMechanism):
-    """Add categories of an axis up, as named or by a level of its hierarchy.
+    """Merge categories of an axis, by name or by a level of its hierarchy.
 
     ``rollup(groups='Bachelors,Masters=Higher;9th,10th=School')`` names them; the axis is the one
-    that has these categories, or `by`. ``rollup(by='education', level=1)`` takes the labels of
-    that level. What is left is published as it is: put another method after it for the rest.
+    with these categories, or `by`. ``rollup(by='education', level=1)`` uses the labels of that
+    level. The rest is published unchanged: follow it with another mechanism to protect it.
     """
 
     name: ClassVar[str] = "rollup"
@@ -332,8 +336,8 @@ class Rollup(CellMechanism):
     by: str = Field(default="", description="axis to roll up")
     level: int = Field(default=0, ge=0, description="level of its hierarchy")
 
-    def publish(self, cells: Cells, rng: Generator) -> CellRelease:  # noqa: ARG002 - no draw
-        """Publish the rolled-up table as it is."""
+    @override
+    def publish(self, cells: Cells, rng: Generator) -> CellRelease:
         rolled = self.prepare(cells)
         full = rolled.margins
         return CellRelease(
@@ -347,91 +351,101 @@ class Rollup(CellMechanism):
             maps=rolled.maps,
         )
 
+    @override
     def prepare(self, cells: Cells) -> Cells:
-        """Return the table with fewer categories."""
         if bool(self.groups) == bool(self.level):
             raise ParameterError("rollup needs either groups='a,b=c;...' or by='...', level=1.")
-        named = _read(self.groups) if self.groups else {}
-        at = self._axis(cells, list(named))
+        labels = _read(self.groups) if self.groups else {}
+        at = self._axis(cells, list(labels))
         if not self.groups:
-            named = self._labels(cells, at)
-        return roll_up(cells, at, named)
+            labels = self._labels(cells, at)
+        return roll_up(cells, at, labels)
 
     def _axis(self, cells: Cells, categories: list[str]) -> int:
         if self.by:
             if self.by not in cells.by:
                 raise InputError(
-                    f"There is no axis '{self.by}'; the table has: {', '.join(cells.by)}."
+                    f"There is no axis '{self.by}'. The table has: {', '.join(cells.by)}."
                 )
             return cells.by.index(self.by)
-        fitting = [i for i, held in enumerate(cells.categories) if set(categories) <= set(held)]
+        fitting = [
+            i for i, labels in enumerate(cells.categories) if set(categories) <= set(labels)
+        ]
         if len(fitting) != 1 or not categories:
             raise InputError(
-                "One axis must have all the categories to roll up; name it: by='...'."
+                "One axis must have all the categories to roll up. Name it with by='...'."
             )
         return fitting[0]
 
     def _labels(self, cells: Cells, at: int) -> dict[str, str]:
         hierarchy = cells.hierarchies.get(cells.by[at])
         if hierarchy is None:
-            raise InputError(f"The axis '{cells.by[at]}' has no hierarchy; name groups='a,b=c'.")
+            raise InputError(f"The axis '{cells.by[at]}' has no hierarchy. Try groups='a,b=c'.")
         if self.level > hierarchy.height:
             raise InputError(
-                f"The hierarchy of '{cells.by[at]}' has {hierarchy.height} levels; level"
-                f" {self.level} is above it."
+                f"The hierarchy of '{cells.by[at]}' has levels 0 to {hierarchy.height}. Got"
+                f" {self.level} instead."
             )
         codes, labels = hierarchy.codes[self.level], hierarchy.labels[self.level]
-        held = (one for one in cells.categories[at] if one in hierarchy.place)
-        return {one: labels[int(codes[hierarchy.place[one]])] for one in held}
+        listed = (label for label in cells.categories[at] if label in hierarchy.place)
+        return {label: labels[int(codes[hierarchy.place[label]])] for label in listed}
 
 
 def _read(groups: str) -> dict[str, str]:
-    """Read ``a,b=c;d,e=f``: what each category becomes."""
-    made: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for part in groups.split(";"):
-        left, equals, label = part.rpartition("=")
-        categories = [one.strip() for one in left.split(",") if one.strip()]
-        if not equals or not label.strip() or not categories or set(categories) & set(made):
+        listed, equals, label = part.rpartition("=")
+        categories = [category.strip() for category in listed.split(",") if category.strip()]
+        if not equals or not label.strip() or not categories or set(categories) & set(labels):
             raise ParameterError(
                 "The 'groups' parameter of rollup must look like 'a,b=c;d,e=f', each category"
                 " once."
             )
-        made |= dict.fromkeys(categories, label.strip())
-    return made
+        labels |= dict.fromkeys(categories, label.strip())
+    return labels
 
 
-def roll_up(cells: Cells, at: int, named: dict[str, str]) -> Cells:
-    """Give categories of an axis new labels, and add up those that share one."""
-    absent = sum(category not in cells.categories[at] for category in named)
+def roll_up(cells: Cells, at: int, labels: dict[str, str]) -> Cells:
+    """Return the cells with new labels for categories of an axis, adding up equal ones."""
+    absent = sum(category not in cells.categories[at] for category in labels)
     if absent:
-        raise InputError(f"The axis '{cells.by[at]}' lacks {absent:,} of the named categories.")
-    seen: dict[str, int] = {}
-    codes = [seen.setdefault(named.get(one, one), len(seen)) for one in cells.categories[at]]
+        raise InputError(
+            f"The axis '{cells.by[at]}' lacks {absent:,} of the categories to roll up."
+        )
+    numbers: dict[str, int] = {}
+    codes = [
+        numbers.setdefault(labels.get(category, category), len(numbers))
+        for category in cells.categories[at]
+    ]
     place = np.array(codes, dtype=np.int64)
     shape = list(cells.values.shape)
-    shape[at] = len(seen)
+    shape[at] = len(numbers)
     values = np.zeros(shape)
     np.add.at(np.moveaxis(values, at, 0), place, np.moveaxis(cells.values, at, 0))
     maps = list(cells.maps or (np.arange(size) for size in cells.values.shape))
     maps[at] = place[maps[at]]
     groups = list(cells.groups or ((),) * len(cells.by))
     groups[at] = ()
-    labels = list(cells.categories)
-    labels[at] = tuple(seen)
+    categories = list(cells.categories)
+    categories[at] = tuple(numbers)
     return replace(
         cells,
         values=values,
-        categories=tuple(labels),
+        categories=tuple(categories),
         contributions=_placed(cells.contributions, at, place),
         groups=tuple(groups),
-        hierarchies={name: one for name, one in cells.hierarchies.items() if name != cells.by[at]},
+        hierarchies={
+            name: hierarchy
+            for name, hierarchy in cells.hierarchies.items()
+            if name != cells.by[at]
+        },
         maps=tuple(maps),
     )
 
 
-def _placed(given: Contributions | None, at: int, place: Ids) -> Contributions | None:
-    if given is None:
+def _placed(contributions: Contributions | None, at: int, place: Ids) -> Contributions | None:
+    if contributions is None:
         return None
-    places = given.places.copy()
+    places = contributions.places.copy()
     places[:, at] = place[places[:, at]]
-    return replace(given, places=places)
+    return replace(contributions, places=places)

@@ -1,4 +1,4 @@
-"""What a reader can infer of every cell from all that is published."""
+"""What a reader can infer about every cell from all published numbers."""
 
 import json
 from collections.abc import Iterator
@@ -19,16 +19,16 @@ from veil.tables.column import format_number
 from veil.tables.files import SEEDED, card_of, safe
 
 NOT_SHARPEST = (
-    "In more than two dimensions a reader who knows that cells are whole numbers may conclude"
-    " somewhat more; so many cells are not searched for that."
+    "In more than two dimensions, a reader who knows that cells are integers may infer slightly"
+    " more, which is not computed for so many cells."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The least and the most that each cell of the full table can be.
+    """The smallest and largest possible value of each cell of the full table.
 
-    `caveat` says what a reader could still do better, if anything.
+    `caveat` says how a reader could infer more, if at all.
     """
 
     low: Floats
@@ -38,34 +38,34 @@ class Audit:
 
     @property
     def width(self) -> Floats:
-        """The most minus the least, of each cell."""
+        """Width of the interval of each cell."""
         return self.high - self.low
 
     @property
     def known(self) -> Mask:
-        """Which cells can only be one number."""
-        one = grain(self.high, whole=self.whole)
-        return self.width <= SLACK * np.maximum(one, np.abs(self.low))
+        """Which cells have a single possible value."""
+        unit = grain(self.high, whole=self.whole)
+        return self.width <= SLACK * np.maximum(unit, np.abs(self.low))
 
 
 def audit(release: CellRelease) -> Audit:
-    """Return what a reader of a release concludes by its sums.
+    """Return what a reader of a release can infer from its sums.
 
-    For each cell the least and the most over all tables that have what is published, where cells
-    and sums are within the bounds of the release: by flows of most value for counts on two axes,
-    by linear programs elsewhere, and by integer ones for counts on three axes and more, up to 500
-    cells.
+    For each cell, the smallest and largest value over all tables with the published numbers and
+    with cells and sums within the bounds of the release. Computed by maximum flows for counts on
+    two axes, otherwise by linear programs, and by integer programs for counts on three or more
+    axes up to 500 cells.
     """
     if not isinstance(release, CellRelease):
-        raise InputError("Audited is a release of cells, which tables.protect makes of tabulate.")
+        raise InputError("audit needs a release of cells, from tables.protect.")
     return intervals(release.axes, release.bounds, whole=release.whole)
 
 
 def intervals(axes: tuple[Axis, ...], bounds: Bounds, *, whole: bool) -> Audit:
-    """Sharpen the bounds of all cells of a full table by its sums."""
+    """Return the bounds of all cells of a full table, sharpened by its sums."""
     lines = Lines(axes)
-    one = grain(np.concatenate([bound.ravel() for bound in bounds]), whole=whole)
-    low, high = (np.array(bound, dtype=np.float64).ravel() / one for bound in bounds)
+    unit = grain(np.concatenate([bound.ravel() for bound in bounds]), whole=whole)
+    low, high = (np.array(bound, dtype=np.float64).ravel() / unit for bound in bounds)
     if whole:
         low, high = np.ceil(low - SLACK) + 0.0, np.floor(high + SLACK) + 0.0
     free = np.flatnonzero(high > low)
@@ -75,33 +75,31 @@ def intervals(axes: tuple[Axis, ...], bounds: Bounds, *, whole: bool) -> Audit:
         reach = _start(lines, free, low, high, whole=whole)
         _sharpen(reach, low, high)
         caveat = "" if reach.exact else NOT_SHARPEST
-    low, high = (one * bound.reshape(lines.shape) for bound in (low, high))
+    low, high = (unit * bound.reshape(lines.shape) for bound in (low, high))
     return Audit(low, high, whole, caveat)
 
 
 def _start(lines: Lines, free: Ids, low: Floats, high: Floats, *, whole: bool) -> Reach:
-    """Find one table that is within the bounds."""
     matrix, used = lines.of(free)
     right = -(lines.matrix[used] @ np.where(high > low, 0.0, low))
     ends = low[free], high[free]
     empty = Reach(lines, free, np.zeros(len(free)), *ends, whole)
     start = solve(np.zeros(len(free)), matrix, right, *ends, whole=whole and empty.exact)
     if start is None:
-        raise InputError("No table has these numbers: the release contradicts itself.")
+        raise InputError("No table has these numbers: the release is inconsistent.")
     return replace(empty, values=start)
 
 
 def _require_sums(lines: Lines, free: Ids, values: Floats) -> None:
-    """Raise if a line of which all is published does not add up."""
     _, used = lines.of(free)
     off = np.abs(lines.matrix @ values)
     off[used] = 0.0
     if (off > SLACK * max(1.0, float(np.abs(values).max()))).any():
-        raise InputError("No table has these numbers: the release contradicts itself.")
+        raise InputError("No table has these numbers: the release is inconsistent.")
 
 
 def _sharpen(reach: Reach, low: Floats, high: Floats) -> None:
-    """Find the least and most of each free cell; every table found on the way tells of all."""
+    """Update the bounds of each free cell; every solution on the way bounds all cells."""
     least, most = reach.values.copy(), reach.values.copy()
     ends = reach.high[np.isfinite(reach.high)]
     far = float(np.abs(reach.values).sum() + ends.max(initial=0.0) + 1.0)
@@ -110,9 +108,9 @@ def _sharpen(reach: Reach, low: Floats, high: Floats) -> None:
             end = reach.high[cell] if up else reach.low[cell]
             if abs((most if up else least)[cell] - end) <= SLACK:
                 continue
-            found = reach.push(cell, far, up=up)
-            np.minimum(least, found, out=least)
-            np.maximum(most, found, out=most)
+            solution = reach.push(cell, far, up=up)
+            np.minimum(least, solution, out=least)
+            np.maximum(most, solution, out=most)
     low[reach.free], high[reach.free] = _rounded(reach, least, most)
 
 
@@ -125,11 +123,11 @@ def _rounded(reach: Reach, least: Floats, most: Floats) -> tuple[Floats, Floats]
 def write_cells(
     release: CellRelease, path: Path, *, audited: Audit | None = None, excel_safe: bool = False
 ) -> None:
-    """Write categories and what is published, owner-only, whole or not at all.
+    """Write categories and published numbers atomically, readable by their owner only.
 
-    A sum has a star for what is added up; a suppressed cell is an empty field. With an audit, two
-    more columns have the least and the most that a reader can conclude. A card beside it
-    (``cells.csv.veil.json``) says by what it was made, what is proved, and whether by a seed.
+    A sum has a star for each summed axis; a suppressed cell is an empty field. With an audit, two
+    more columns have the smallest and largest value that a reader can infer. The card next to it
+    (``cells.csv.veil.json``) has the mechanism, what is proved, and whether a seed was used.
     """
     require_csv(path)
     _write_card(release, path)
@@ -159,9 +157,9 @@ def rows(
 
 
 def require_csv(path: Path) -> None:
-    """Raise if no cells can be written there."""
+    """Raise if cells cannot be written to this path."""
     if path.suffix.lower() != ".csv":
-        raise InputError("Cells are written as CSV; name a file that ends in .csv.")
+        raise InputError("Cells are written as CSV. The file name must end in .csv.")
     require_folder(path)
 
 

@@ -1,4 +1,4 @@
-"""The contract of methods for cells, their registry, and what they release."""
+"""The contract of mechanisms for cells, their registry, and their releases."""
 
 import re
 from abc import abstractmethod
@@ -33,31 +33,31 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CellRelease:
-    """A published table of cells; all arrays but `values` are of the full table, with sums.
+    """A published table of cells; all arrays but `values` are full tables, with sums.
 
     Attributes
     ----------
     margins
-        What is published: the last place of every axis is its total, nan is suppressed.
+        The published numbers; the last entry of every axis is its total, nan is suppressed.
     axes
         The axes, with labels.
     primary
-        Which cells are sensitive themselves. Never written to a file: a reader of a suppressed
-        cell must not know whether it is one.
+        Which cells are sensitive themselves. Never written to a file: readers must not know why a
+        cell is suppressed.
     bounds
-        What a reader may conclude of each cell alone, without the sums.
+        What a reader can infer of each cell without using the sums.
     method
-        Spec of what made it.
+        Spec of the mechanism.
     guarantee
-        What is proved of it: nothing that is a bound on inference by any attacker.
+        What is proved: no bound on inference by arbitrary attackers.
     seeded
-        Whether who knows the seed can repeat the draws: **not private**.
+        Whether anyone who knows the seed can reproduce the release: **not private**.
     whole
-        Whether the true cells are whole numbers.
+        Whether the true cells are integers.
     additive
-        Whether the published sums are the sums of what is published.
+        Whether the published sums add up.
     maps
-        Per axis, what each category of the original became by roll-ups; empty without any.
+        Per axis, the new index of each original category after roll-ups; empty without any.
     """
 
     margins: Floats
@@ -88,52 +88,54 @@ class CellRelease:
 
     @property
     def categories(self) -> tuple[tuple[str, ...], ...]:
-        """Per axis, the values it has."""
+        """Per axis, its categories."""
         return tuple(axis.categories for axis in self.axes)
 
     @property
     def mechanism(self) -> str:
-        """Spec of what made it, as releases of all kinds have it."""
+        """Spec of the mechanism. Releases in all domains have this property."""
         return self.method
 
     @property
     def cost(self) -> Guarantee:
-        """What is proved of it, as releases of all kinds have it."""
+        """What is proved about the release. Releases in all domains have this property."""
         return self.guarantee
 
     def to_csv(self, path: str | Path, *, excel_safe: bool = False) -> None:
-        """Write a line for each cell and each sum, owner-only, whole or not at all."""
+        """Write a line per cell and sum atomically, readable by its owner only."""
         from veil.tables.cells.audit import write_cells
 
         write_cells(self, Path(path), excel_safe=excel_safe)
 
 
-CAVEAT = "A rule about cells says nothing of attackers who know more than the table."
+CAVEAT = "Attackers who know more than the table are not covered."
 
 
 class CellMechanism(Component):
-    """Publishes a table of cells; `random` says whether anything is drawn."""
+    """Publishes a table of cells; `random` is whether it uses randomness."""
 
     family: ClassVar[str] = "Cells"
     random: ClassVar[bool] = False
 
     @property
     def draws(self) -> bool:
-        """Whether anything is drawn, with these parameters."""
+        """Whether it uses randomness with these parameters."""
         return self.random
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proved of a release, whatever the table: nothing."""
+        """What is proved about any release: nothing."""
         return nothing(CAVEAT)
 
     @abstractmethod
     def publish(self, cells: Cells, rng: Generator) -> CellRelease:
-        """Publish the table, or raise."""
+        """Publish the table, or raise an error."""
 
     def prepare(self, cells: Cells) -> Cells:  # noqa: ARG002 - most methods cannot
-        """Return the table that the next method publishes; most methods only publish."""
-        raise ParameterError(f"Nothing can follow {self.name}; put it last, after rollup alone.")
+        """Return the table for the next mechanism; most mechanisms can only publish."""
+        raise ParameterError(
+            f"Nothing can follow {self.name}. Put it last; only rollup can come before."
+        )
 
 
 CELL_MECHANISMS: Registry[CellMechanism] = Registry(
@@ -147,16 +149,16 @@ CELL_MECHANISMS: Registry[CellMechanism] = Registry(
         "suppress": "veil.tables.cells.suppress:Suppress",
     },
 )
-"""Methods for tables of counts, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Mechanisms for tables of counts, with plugins: `names()`, `get(name)`, `parse(spec)`."""
 _GROUPS = re.compile(r"\s*rollup\(\s*('[^']*'|\"[^\"]*\")\s*\)\s*")
 
 
 def cell_method(spec: str | CellMechanism) -> CellMechanism:
-    """Return a method from its spec, as ``suppress(threshold=5)`` or ``rollup('a,b=c')``."""
+    """Return a mechanism from a spec such as ``suppress(threshold=5)`` or ``rollup('a,b=c')``."""
     if isinstance(spec, CellMechanism):
         return spec
-    named = _GROUPS.fullmatch(spec) if isinstance(spec, str) else None
-    return CELL_MECHANISMS.parse(spec if named is None else f"rollup(groups={named[1]})")
+    groups = _GROUPS.fullmatch(spec) if isinstance(spec, str) else None
+    return CELL_MECHANISMS.parse(spec if groups is None else f"rollup(groups={groups[1]})")
 
 
 def protect_cells(
@@ -164,11 +166,11 @@ def protect_cells(
     method: str | CellMechanism | Sequence[str | CellMechanism],
     rng: Randomness = None,
 ) -> CellRelease:
-    """Publish a table of cells by a method, or after roll-ups by another; or nothing at all."""
+    """Publish a table of cells by a mechanism, or by roll-ups and a mechanism."""
     several = isinstance(method, Sequence) and not isinstance(method, str)
-    steps = [cell_method(one) for one in (method if several else [method])]  # type: ignore[arg-type]
+    steps = [cell_method(spec) for spec in (method if several else [method])]  # type: ignore[arg-type]
     if not steps:
-        raise ParameterError("Name at least one method.")
+        raise ParameterError("Name at least one mechanism.")
     draws = generator(rng)
     for step in steps[:-1]:
         cells = step.prepare(cells)
@@ -178,11 +180,11 @@ def protect_cells(
 
 
 def cell_utility(cells: Cells, release: CellRelease) -> float:
-    r"""Return 1 - (what is suppressed + what is changed) / all, over cells without sums.
+    r"""Return 1 - (suppressed + changed amounts) / total, over cells without sums.
 
     .. math:: 1 - \frac{\sum_{suppressed} v + \sum |v - v'|}{\sum v}
 
-    and 0 where that is negative. A rolled-up cell counts evenly for those that are in it.
+    and 0 if that is negative. A rolled-up cell is spread evenly over its original cells.
     """
     values, released = cells.values, _spread(cells, release)
     total = float(values.sum())
@@ -193,14 +195,15 @@ def cell_utility(cells: Cells, release: CellRelease) -> float:
 
 
 def _spread(cells: Cells, release: CellRelease) -> Floats:
-    """Return the released value of each original cell."""
     released = release.values
     for at, place in enumerate(release.maps):
         if len(place) != cells.values.shape[at]:
-            raise InputError("The release is not of this table: they have different categories.")
+            raise InputError(
+                "The release and the table do not match: they have different categories."
+            )
         front = np.moveaxis(released, at, 0)[place]
         sizes = np.bincount(place)[place].reshape(-1, *[1] * (front.ndim - 1))
         released = np.moveaxis(front / sizes, 0, at)
     if released.shape != cells.values.shape:
-        raise InputError("The release is not of this table: they have different cells.")
+        raise InputError("The release and the table do not match: they have different cells.")
     return released

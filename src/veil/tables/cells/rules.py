@@ -1,4 +1,4 @@
-"""Which cells are sensitive."""
+"""Rules for sensitive cells."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE, Component
 from veil.core.errors import InputError
@@ -19,37 +20,37 @@ from veil.tables.cells.release import Mask
 def largest(cells: Cells, n: int) -> Floats:
     """Return the `n` largest contributions to each cell of the full table (n, ...).
 
-    What one unit gave to several cells of a sum counts together.
+    Contributions of a unit to several cells of a sum are added.
     """
-    given = cells.contributions
-    if given is None:
-        raise InputError(
-            "Only a table of sums has contributions; make one by tabulate(..., value='...')."
-        )
+    contributions = cells.contributions
+    if contributions is None:
+        raise InputError("Only a table of sums has contributions. Try tabulate(..., value='...').")
     full = np.zeros((n, *cells.margins.shape))
     for nodes in product(*map(_layers, cells.axes)):
-        _fill(full, given, nodes)
+        _fill(full, contributions, nodes)
     return full
 
 
 def contributors(cells: Cells) -> Floats:
-    """Return how many units gave something to each cell of the full table of sums."""
-    given = cells.contributions
+    """Return the number of contributing units of each cell of the full table of sums."""
+    contributions = cells.contributions
     full = np.zeros(cells.margins.shape)
-    if given is None:
+    if contributions is None:
         return cells.margins
-    span = int(given.units.max(initial=0)) + 1
+    span = int(contributions.units.max(initial=0)) + 1
     for nodes in product(*map(_layers, cells.axes)):
-        at = np.stack([nodes[axis][given.places[:, axis]] for axis in range(len(nodes))], axis=1)
-        kept = (at >= 0).all(axis=1) & (given.amounts > 0)
-        flat = np.ravel_multi_index(tuple(at[kept].T), full.shape)
-        held = np.unique(given.units[kept] + span * flat) // span
-        full.ravel()[:] += np.bincount(held, minlength=full.size)
+        at = np.stack(
+            [nodes[axis][contributions.places[:, axis]] for axis in range(len(nodes))], axis=1
+        )
+        counted = (at >= 0).all(axis=1) & (contributions.amounts > 0)
+        flat = np.ravel_multi_index(tuple(at[counted].T), full.shape)
+        cells_of_units = np.unique(contributions.units[counted] + span * flat) // span
+        full.ravel()[:] += np.bincount(cells_of_units, minlength=full.size)
     return full
 
 
 def _layers(axis: Axis) -> list[Ids]:
-    """Return maps from categories to nodes (-1: none) that reach every node once."""
+    """Return maps from categories to nodes (-1: none) that together reach every node once."""
     count = len(axis.categories)
     layers = [np.arange(count)]
     for at, (_, members) in enumerate(axis.groups):
@@ -59,17 +60,19 @@ def _layers(axis: Axis) -> list[Ids]:
     return [*layers, np.full(count, axis.nodes - 1, dtype=np.int64)]
 
 
-def _fill(full: Floats, given: Contributions, nodes: tuple[Ids, ...]) -> None:
-    at = np.stack([nodes[axis][given.places[:, axis]] for axis in range(len(nodes))], axis=1)
-    kept = (at >= 0).all(axis=1)
-    if not kept.any():
+def _fill(full: Floats, contributions: Contributions, nodes: tuple[Ids, ...]) -> None:
+    at = np.stack(
+        [nodes[axis][contributions.places[:, axis]] for axis in range(len(nodes))], axis=1
+    )
+    counted = (at >= 0).all(axis=1)
+    if not counted.any():
         return
-    flat = np.ravel_multi_index(tuple(at[kept].T), full.shape[1:])
-    span = int(given.units.max()) + 1
-    held, places = np.unique(flat * span + given.units[kept], return_inverse=True)
-    sums = np.bincount(places, given.amounts[kept])
-    order = np.lexsort((-sums, held // span))
-    cell, amount = held[order] // span, sums[order]
+    flat = np.ravel_multi_index(tuple(at[counted].T), full.shape[1:])
+    span = int(contributions.units.max()) + 1
+    keys, places = np.unique(flat * span + contributions.units[counted], return_inverse=True)
+    sums = np.bincount(places, contributions.amounts[counted])
+    order = np.lexsort((-sums, keys // span))
+    cell, amount = keys[order] // span, sums[order]
     starts = np.r_[0, np.flatnonzero(np.diff(cell)) + 1]
     rank = np.arange(len(cell)) - np.repeat(starts, np.diff(np.r_[starts, len(cell)]))
     top = rank < full.shape[0]
@@ -77,47 +80,47 @@ def _fill(full: Floats, given: Contributions, nodes: tuple[Ids, ...]) -> None:
 
 
 class Sensitive(NamedTuple):
-    """Over the full table: which cells are sensitive, and how far each must be out of sight."""
+    """For the full table: which cells are sensitive, and the protection that each needs."""
 
     cells: Mask
     protection: Floats
 
 
 class Rule(Component):
-    """Says which cells of a table, and which sums, must not be published."""
+    """Decides which cells and sums of a table must not be published."""
 
     family: ClassVar[str] = "Rules"
 
     @abstractmethod
     def sensitive(self, cells: Cells) -> Sensitive:
-        """Judge every cell of the full table; a zero is not sensitive."""
+        """Return the sensitive cells of the full table; zeros are not sensitive."""
 
-    def lacking(self, gifts: Floats) -> float:  # noqa: ARG002 - of rules that judge no sums
-        """Return by how much a sum is known too closely, or 0, from what each unit gave.
+    def lacking(self, gifts: Floats) -> float:  # noqa: ARG002 - for rules without sums
+        """Return the protection that a sum lacks, or 0, given the contribution of each unit.
 
-        `gifts` are sorted, the largest first. What is published tells such sums of several cells.
+        `gifts` is in descending order. Used for sums of several cells that readers can work out.
         """
         return 0.0
 
 
 SUM_ROOM = (
-    0.3  # of a sum that too few gave, where nothing else says how far it must be out of sight
+    0.3  # protection of a sum with too few contributors, as a share, if nothing else sets it
 )
 
 
 class Threshold(Rule):
-    """Counts of fewer than `threshold` records, and sums that fewer gave, are sensitive."""
+    """Counts below `threshold`, and sums with fewer contributors, are sensitive.
+
+    Zeros are not. Protection is `threshold` for counts, and 30 % of the amount for sums.
+    """
 
     name: ClassVar[str] = "threshold"
     threshold: int = Field(
         default=5, ge=1, description="least count to publish", json_schema_extra=PRIVATE
     )
 
+    @override
     def sensitive(self, cells: Cells) -> Sensitive:
-        """Judge by 0 < v < threshold; what lies within `threshold` of it stays possible.
-
-        Of a sum v the number of contributors counts, and 30 % of v around it stay possible.
-        """
         if cells.contributions is not None:
             few = (contributors(cells) < self.threshold) & (cells.margins > 0)
             return Sensitive(few, np.where(few, SUM_ROOM * cells.margins, 0.0))
@@ -125,14 +128,14 @@ class Threshold(Rule):
         few = (counts > 0) & (counts < self.threshold)
         return Sensitive(few, np.where(few, float(self.threshold), 0.0))
 
+    @override
     def lacking(self, gifts: Floats) -> float:
-        """Judge by the number of units that gave something."""
         few = 0 < np.count_nonzero(gifts) < self.threshold
         return SUM_ROOM * float(gifts.sum()) if few else 0.0
 
 
 class Dominance(Rule):
-    """Sums are sensitive of which the `n` largest gave more than a `share`.
+    """Sums are sensitive if their `n` largest contributions exceed a `share`.
 
     References
     ----------
@@ -140,14 +143,16 @@ class Dominance(Rule):
     """
 
     name: ClassVar[str] = "dominance"
-    n: int = Field(default=2, ge=1, description="how many of the largest are added")
-    share: float = Field(default=0.85, gt=0, lt=1, description="of the sum, that they may have")
+    n: int = Field(default=2, ge=1, description="number of largest contributions")
+    share: float = Field(
+        default=0.85, gt=0, lt=1, description="largest share of the sum that they may have"
+    )
 
     def sensitive(self, cells: Cells) -> Sensitive:
         """x1 + ... + xn > share T; protected by (x1 + ... + xn) / share - T."""
         top = largest(cells, self.n).sum(0)
-        held = (cells.margins > 0) & (top > self.share * cells.margins)
-        return Sensitive(held, np.where(held, top / self.share - cells.margins, 0.0))
+        sensitive = (cells.margins > 0) & (top > self.share * cells.margins)
+        return Sensitive(sensitive, np.where(sensitive, top / self.share - cells.margins, 0.0))
 
     def lacking(self, gifts: Floats) -> float:
         """(x1 + ... + xn) / share - T, where that is positive."""
@@ -155,7 +160,7 @@ class Dominance(Rule):
 
 
 class PPercent(Rule):
-    """Sums are sensitive that tell the second largest what the largest gave, to p percent.
+    """Sums are sensitive if the second largest contributor can infer the largest to p percent.
 
     References
     ----------
@@ -169,8 +174,8 @@ class PPercent(Rule):
         """T - x1 - x2 < p/100 x1; protected by what is lacking."""
         first, second = largest(cells, 2)
         lacking = self.p / 100 * first - (cells.margins - first - second)
-        held = (cells.margins > 0) & (lacking > 1e-12 * cells.margins)
-        return Sensitive(held, np.where(held, lacking, 0.0))
+        sensitive = (cells.margins > 0) & (lacking > 1e-12 * cells.margins)
+        return Sensitive(sensitive, np.where(sensitive, lacking, 0.0))
 
     def lacking(self, gifts: Floats) -> float:
         """p/100 x1 - (T - x1 - x2), where that is positive."""
@@ -180,23 +185,28 @@ class PPercent(Rule):
 
 
 class Holdings:
-    """What each unit gave to each cell of the full table, flat; the largest of a cell first."""
+    """Contributions of units to the cells of the full table, flat; largest first in each cell."""
 
     def __init__(self, cells: Cells) -> None:
-        given = cells.contributions
-        if given is None:
+        contributions = cells.contributions
+        if contributions is None:
             raise InputError("Only a table of sums has contributions.")
-        span, shape = int(given.units.max(initial=0)) + 1, cells.margins.shape
+        span, shape = int(contributions.units.max(initial=0)) + 1, cells.margins.shape
         keys, amounts = [], []
         for nodes in product(*map(_layers, cells.axes)):
-            at = np.stack([nodes[i][given.places[:, i]] for i in range(len(nodes))], axis=1)
-            kept = (at >= 0).all(axis=1) & (given.amounts > 0)
-            keys.append(np.ravel_multi_index(tuple(at[kept].T), shape) * span + given.units[kept])
-            amounts.append(given.amounts[kept])
-        held, places = np.unique(np.concatenate(keys), return_inverse=True)
-        sums = np.bincount(places, np.concatenate(amounts), minlength=len(held))
-        order = np.lexsort((-sums, held // span))
-        self.cells, self.units = (np.asarray(one) for one in np.divmod(held[order], span))
+            at = np.stack(
+                [nodes[i][contributions.places[:, i]] for i in range(len(nodes))], axis=1
+            )
+            counted = (at >= 0).all(axis=1) & (contributions.amounts > 0)
+            keys.append(
+                np.ravel_multi_index(tuple(at[counted].T), shape) * span
+                + contributions.units[counted]
+            )
+            amounts.append(contributions.amounts[counted])
+        entries, places = np.unique(np.concatenate(keys), return_inverse=True)
+        sums = np.bincount(places, np.concatenate(amounts), minlength=len(entries))
+        order = np.lexsort((-sums, entries // span))
+        self.cells, self.units = (np.asarray(values) for values in np.divmod(entries[order], span))
         self.amounts: Floats = sums[order].astype(np.float64)
         self.size = cells.margins.size
         self._starts = np.searchsorted(self.cells, np.arange(self.size + 1))
@@ -204,7 +214,7 @@ class Holdings:
         self._sorted_units = self.units[self._by_unit]
 
     def pool(self, cells: Ids) -> tuple[Floats, Ids]:
-        """Return what units gave to some cells together, the largest first, and who they are."""
+        """Return the total contributions of units to these cells, largest first, and the units."""
         rows = np.concatenate([np.arange(*self._starts[cell : cell + 2]) for cell in cells])
         units, places = np.unique(self.units[rows.astype(np.int64)], return_inverse=True)
         sums = np.bincount(places, self.amounts[rows.astype(np.int64)], minlength=len(units))
@@ -213,7 +223,7 @@ class Holdings:
         return gifts, units[order]
 
     def of(self, unit: int) -> tuple[Ids, Floats, Mask]:
-        """Return the cells that a unit gave to, how much, and whether nobody else did."""
+        """Return the cells of a unit, its amounts, and whether it is their only contributor."""
         first, last = np.searchsorted(self._sorted_units, [unit, unit + 1])
         rows = self._by_unit[first:last]
         cells: Ids = self.cells[rows]
@@ -221,7 +231,7 @@ class Holdings:
         return cells, self.amounts[rows], only
 
     def leaders(self, hidden: Ids, lines: Iterable[Ids]) -> list[int]:
-        """Return the two largest contributors of each hidden cell, and of each line's together."""
+        """Return the two largest contributors of each hidden cell, and of all of each line."""
         leading: dict[int, None] = {}
         for cells in (*(hidden[i : i + 1] for i in range(len(hidden))), *lines):
             leading |= dict.fromkeys(self.pool(cells)[1][:2].tolist())
@@ -243,9 +253,9 @@ def require_counts(cells: Cells) -> Floats:
     """Return the full table if its cells are counts."""
     if cells.contributions is not None:
         raise InputError(
-            "This method is for counts, and these cells are sums; use suppress with"
+            "This mechanism needs counts, and these cells are sums. Use suppress with"
             " rule='p_percent(p=10)' or rule='dominance(n=2, share=0.85)'."
         )
     if not cells.whole:
-        raise InputError("A threshold is for counts, and these cells are not whole numbers.")
+        raise InputError("A threshold needs counts, and these cells are not integers.")
     return cells.margins

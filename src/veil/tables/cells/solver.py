@@ -1,11 +1,11 @@
 """Linear programs over the sums of a table: how far each cell can move.
 
-Tables of two axes as a network: how far one cell can move is a flow of most value.
-Lines are nodes and cells are arcs: what a cell gains on its row and its column others must lose.
-Cells and the grand total go from row to column, sums along a row from the column of totals to the
-row, sums along a column from the column to the row of totals; then every line says that what
-comes in goes out (Gusfield, A graph theoretic approach to statistical data security, SIAM Journal
-on Computing 17(3), 1988). All flows of most value found here are whole numbers.
+Two axes as a network: lines are nodes and cells are arcs, and how far one cell can move is a
+maximum flow. The gain of a cell must be offset by other cells in its row and column. Cells and the
+grand total go from row to column, row sums from the column of totals to the row, column sums from
+the column to the row of totals; then every line states that inflow equals outflow (Gusfield, A
+graph theoretic approach to statistical data security, SIAM Journal on Computing 17(3), 1988). All
+maximum flows found here are integers.
 """
 
 import math
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 _OPTIMAL, _LIMIT, _INFEASIBLE, _FAILED = 0, 1, 2, 4
-SLACK = 1e-6  # what a solver may be off, for numbers up to a million or so
-SECONDS = 60.0  # after which an integer program takes the best that is known
+SLACK = 1e-6  # tolerance of solvers, for numbers up to about a million
+SECONDS = 60.0  # time limit of an integer program, which then returns its best solution
 
 
 def scipy_module(name: str) -> "ModuleType":
-    """Import a part of SciPy, which is optional."""
+    """Return a module of SciPy, which is optional."""
     from importlib import import_module
 
     try:
@@ -56,17 +56,17 @@ def minimise(
 ) -> Floats | None:
     """Return the x of least cost with A x = right (or between two), low <= x <= high.
 
-    `whole` says which of x are whole numbers, all, or none. None: there is no such x. After
-    `seconds` the best that is known is returned, if there is any.
+    `whole` marks the integers in x: all, none, or an array. Returns None if there is no such x.
+    After `seconds` it returns the best solution so far, if any.
     """
     optimize = scipy_module("optimize")
-    left, above = right if isinstance(right, tuple) else (right, right)
+    below, above = right if isinstance(right, tuple) else (right, right)
     if (low > high).any():
         return None
-    for presolve in (True, False):  # without, where HiGHS stumbles over its own presolve
+    for presolve in (True, False):  # without, because HiGHS sometimes fails in presolve
         result = optimize.milp(
             cost,
-            constraints=optimize.LinearConstraint(equations, left, above),
+            constraints=optimize.LinearConstraint(equations, below, above),
             bounds=optimize.Bounds(low, high),
             integrality=np.broadcast_to(np.asarray(whole, dtype=np.int64), cost.shape),
             options={"presolve": presolve} | ({} if seconds is None else {"time_limit": seconds}),
@@ -74,13 +74,13 @@ def minimise(
         if result.status != _FAILED:
             break
     if result.status == _OPTIMAL or (result.status == _LIMIT and result.x is not None):
-        found: Floats = np.clip(result.x, low, high)
-        return found
+        solution: Floats = np.clip(result.x, low, high)
+        return solution
     if result.status == _INFEASIBLE:
         return None
     raise InputError(
-        "The solver found no answer for this table; its numbers may be too large, or it has too"
-        " many cells: roll it up, or count in larger units."
+        "The solver found no solution for this table. Its numbers may be too large, or it has too"
+        " many cells. Roll it up, or count in larger units."
     )
 
 
@@ -93,26 +93,26 @@ def solve(
     *,
     whole: bool,
 ) -> Floats | None:
-    """Return the x of least cost; whole numbers are asked for only where none come by luck."""
-    found = minimise(cost, equations, right, low, high)
-    if not whole or found is None:
-        return found
-    if not is_whole(found):
-        found = minimise(cost, equations, right, low, high, True, SECONDS)
-    return None if found is None else np.rint(found)
+    """Return the x of least cost; integers are enforced only if the relaxation has none."""
+    solution = minimise(cost, equations, right, low, high)
+    if not whole or solution is None:
+        return solution
+    if not is_whole(solution):
+        solution = minimise(cost, equations, right, low, high, True, SECONDS)
+    return None if solution is None else np.rint(solution)
 
 
 def grain(values: Floats, *, whole: bool) -> float:
-    """Return the unit in which sums are solved for: the largest is then about a million.
+    """Return the unit for solving sums, in which the largest is about a million.
 
-    It is a power of two, so that nothing is rounded. Counts are solved for as they are.
+    It is a power of two, so that nothing is rounded. The unit of counts is 1.
     """
     most = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
     return 1.0 if whole or most == 0 else 2.0 ** (math.floor(math.log2(most)) - 20)
 
 
 def is_whole(values: Floats) -> bool:
-    """Tell whether numbers are whole, but for what a solver is off."""
+    """Return whether numbers are integers, up to the tolerance of solvers."""
     return bool((np.abs(values - np.rint(values)) <= SLACK).all())
 
 
@@ -129,12 +129,12 @@ class Lines:
 
     @property
     def planar(self) -> bool:
-        """Whether the table has one or two plain axes: then all vertices are whole."""
+        """Whether the table has one or two axes without groups: then all vertices are integers."""
         return len(self.axes) <= 2 and not any(axis.groups for axis in self.axes)
 
     @cached_property
     def matrix(self) -> Any:  # noqa: ANN401 - of SciPy
-        """The coefficients: 1 for what is added, -1 for the sum."""
+        """The coefficients: 1 for summands, -1 for the sum."""
         places = np.arange(prod(self.shape)).reshape(self.shape)
         rows: list[Ids] = []
         columns: list[Ids] = []
@@ -143,29 +143,29 @@ class Lines:
         for at, axis in enumerate(self.axes):
             front = np.moveaxis(places, at, 0).reshape(axis.nodes, -1)
             for node, below in axis.sums:
-                held = front[np.append(below, node)]
-                lines = np.arange(count, count + held.shape[1])
-                rows.append(np.broadcast_to(lines, held.shape).ravel())
-                columns.append(held.ravel())
+                members = front[np.append(below, node)]
+                lines = np.arange(count, count + members.shape[1])
+                rows.append(np.broadcast_to(lines, members.shape).ravel())
+                columns.append(members.ravel())
                 sign = np.append(np.ones(len(below)), -1.0)
-                signs.append(np.repeat(sign, held.shape[1]))
-                count += held.shape[1]
+                signs.append(np.repeat(sign, members.shape[1]))
+                count += members.shape[1]
         sparse = scipy_module("sparse")
         entries = (np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns)))
         return sparse.csc_array(entries, shape=(count, places.size))
 
     def of(self, free: NDArray[np.bool_] | Ids) -> Any:  # noqa: ANN401 - of SciPy
-        """Return the columns of some cells, without the lines that have none of them."""
+        """Return the columns of these cells, and the lines that contain any of them."""
         part = self.matrix[:, free]
         used = np.unique(part.indices)
         return part[used], used
 
 
-LARGEST = 2**31 - 1  # of a capacity
+LARGEST = 2**31 - 1  # capacity
 
 
 class Network:
-    """Cells of a full table (rows, columns) that may move; `free` are their flat places."""
+    """The network of cells that may move; `free` are their flat indices in (rows, columns)."""
 
     def __init__(self, shape: tuple[int, int], free: Ids) -> None:
         rows, columns = shape
@@ -178,7 +178,7 @@ class Network:
         self._lay()
 
     def _lay(self) -> None:
-        """Make the graph once: each arc both ways, and the source to and from every node."""
+        """Build the graph: each arc in both directions, and the source to and from every node."""
         inner = np.arange(self.source)
         outer = np.full(self.source, self.source)
         starts = np.concatenate([self.tail, self.head, outer, inner])
@@ -194,7 +194,7 @@ class Network:
         self._rows = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
 
     def push(self, values: Ids, low: Ids, high: Ids, cell: int, amount: int, *, up: bool) -> Ids:
-        """Return a table in which one cell moved by `amount`, or as far as it goes in bounds."""
+        """Return a table in which a cell moved by `amount`, or as far as bounds allow."""
         graph = scipy_module("sparse").csr_array
         flow_of = scipy_module("sparse.csgraph").maximum_flow
         limit = LARGEST // 2
@@ -210,38 +210,40 @@ class Network:
         size = (self.nodes, self.nodes)
         result = flow_of(graph((data, self._ends, self._rows), shape=size), self.source, end)
         pushed = int(result.flow_value)
-        flow = np.asarray(result.flow.data, dtype=np.int64)  # the graph has each arc both ways
-        made: Ids = values + flow[self.forth]
-        made[cell] = values[cell] + (pushed if up else -pushed)
-        return made
+        flow = np.asarray(
+            result.flow.data, dtype=np.int64
+        )  # the graph has each arc in both directions
+        moved: Ids = values + flow[self.forth]
+        moved[cell] = values[cell] + (pushed if up else -pushed)
+        return moved
 
 
 def fits(values: Floats, low: Floats, high: Floats) -> bool:
-    """Tell whether whole numbers are small enough for the capacities of a network."""
+    """Return whether integers are small enough for the capacities of a network."""
     most = np.abs(values).sum() + np.abs(low).max(initial=0)
     ends = high[np.isfinite(high)]
     return bool(most + np.abs(ends).max(initial=0) < LARGEST // 4)
 
 
-WHOLE_CELLS = 500  # up to so many free cells whole numbers are asked for where they could matter
+WHOLE_CELLS = 500  # up to this many free cells, integers are enforced where they matter
 
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """Cells that may move, one solution, and bounds of each.
+    """Cells that may move, a solution, and its bounds.
 
     Attributes
     ----------
     lines
         The equations.
     free
-        Flat places of the cells (m,) in the full table.
+        Flat indices of the cells (m,) in the full table.
     values
-        A solution (m,): other cells stay as they are.
+        A solution (m,); other cells are fixed.
     low, high
-        Bounds of each (m,).
+        Bounds of each cell (m,).
     whole
-        Whether solutions are whole numbers.
+        Whether solutions are integers.
     """
 
     lines: Lines
@@ -253,13 +255,13 @@ class Reach:
 
     @property
     def exact(self) -> bool:
-        """Whether what is found is what a reader who knows of whole numbers finds."""
+        """Whether results are as sharp as those of a reader who knows that cells are integers."""
         return not self.whole or self.lines.planar or len(self.free) <= WHOLE_CELLS
 
     @cached_property
     def _network(self) -> Network | None:
-        plain = self.whole and self.lines.planar and len(self.lines.axes) == 2
-        if not plain or not fits(self.values, self.low, self.high):
+        network = self.whole and self.lines.planar and len(self.lines.axes) == 2
+        if not network or not fits(self.values, self.low, self.high):
             return None
         rows, columns = self.lines.shape
         return Network((rows, columns), self.free)
@@ -270,7 +272,7 @@ class Reach:
         return part
 
     def push(self, cell: int, amount: float, *, up: bool) -> Floats:
-        """Return a solution in which one cell moved by `amount`, or as far as it goes."""
+        """Return a solution in which a cell moved by `amount`, or as far as possible."""
         if self._network is not None:
             return self._flow(self.low, self.high, cell, amount, up=up)
         low, high = self.low.copy(), self.high.copy()
@@ -281,26 +283,26 @@ class Reach:
         cost = np.zeros(len(self.free))
         cost[cell] = -1.0 if up else 1.0
         right = self._part @ self.values
-        found = solve(cost, self._part, right, low, high, whole=self.whole and self.exact)
-        return self.values if found is None else found  # off by a rounding: it has one
+        solution = solve(cost, self._part, right, low, high, whole=self.whole and self.exact)
+        return self.values if solution is None else solution  # there is one, up to rounding
 
     def change(self, cell: int, amount: float, *, up: bool, fixed: Ids) -> Floats | None:
-        """Return a change that moves one cell by `amount`, and others little; None: there is none.
+        """Return a small change that moves a cell by `amount`, or None if there is none.
 
-        The cells that are `fixed` stay.
+        The cells in `fixed` do not move.
         """
         low, high = self.low - self.values, self.high - self.values
         low[fixed] = high[fixed] = 0.0
         if self._network is not None:
-            made = self._flow(low + self.values, high + self.values, cell, amount, up=up)
-            change = made - self.values
+            moved = self._flow(low + self.values, high + self.values, cell, amount, up=up)
+            change = moved - self.values
             return change if abs(change[cell]) >= amount else None
         if not (low[cell] <= amount <= high[cell] if up else -amount >= low[cell]):
             return None
         low[cell] = high[cell] = amount if up else -amount
         part = self._part
         count = len(self.free)
-        found = solve(
+        parts = solve(
             np.ones(2 * count),
             scipy_module("sparse").hstack([part, -part], format="csc"),
             np.zeros(part.shape[0]),
@@ -308,24 +310,26 @@ class Reach:
             np.concatenate([np.maximum(high, 0.0), np.maximum(-low, 0.0)]),
             whole=self.whole and self.exact,
         )
-        return None if found is None else found[:count] - found[count:]
+        return None if parts is None else parts[:count] - parts[count:]
 
     def _flow(self, low: Floats, high: Floats, cell: int, amount: float, *, up: bool) -> Floats:
         assert self._network is not None  # noqa: S101 - asked before
         most = float(np.iinfo(np.int64).max // 4)
-        held = [np.clip(one, -most, most).astype(np.int64) for one in (self.values, low, high)]
+        arrays = [
+            np.clip(values, -most, most).astype(np.int64) for values in (self.values, low, high)
+        ]
         step = int(min(amount, most))
-        made = self._network.push(held[0], held[1], held[2], cell, step, up=up)
-        return made.astype(np.float64)
+        moved = self._network.push(arrays[0], arrays[1], arrays[2], cell, step, up=up)
+        return moved.astype(np.float64)
 
 
-SUM_PRICE = 1e3  # how many times dearer a sum is than a cell: the last resort
-HELD = 1e-2  # price of what is suppressed already: short ways, but no new cell
+SUM_PRICE = 1e3  # price of a sum relative to a cell: the last resort
+HELD = 1e-2  # price of cells that are suppressed already: prefers short changes without new cells
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A cell, and how far a reader must believe it could be, up or down."""
+    """A cell, and how far up or down it must be able to move in the eyes of a reader."""
 
     cell: int
     amount: float
@@ -334,33 +338,33 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What a contributor knows of the full table, flat: what it gave, and where nobody else did.
+    """What a contributor knows: its amounts, and where it is the only one (full table, flat).
 
-    Amounts are in the unit in which all is solved for.
+    Amounts are in the unit of the solver.
     """
 
     own: Floats
-    alone: Mask
+    only: Mask
 
     @cached_property
-    def _held(self) -> Ids:
+    def _cells(self) -> Ids:
         return np.flatnonzero(self.own)
 
     def allows(self, change: Floats, values: Floats) -> bool:
-        """Tell whether a change of the full table is possible for who knows this."""
-        held = self._held
-        slack = SLACK * np.maximum(1.0, values[held])
-        kept = values[held] + change[held] >= self.own[held] - slack
-        kept &= ~self.alone[held] | (np.abs(change[held]) <= slack)
-        return bool(kept.all())
+        """Return whether a change of the full table is compatible with this knowledge."""
+        cells = self._cells
+        slack = SLACK * np.maximum(1.0, values[cells])
+        possible = values[cells] + change[cells] >= self.own[cells] - slack
+        possible &= ~self.only[cells] | (np.abs(change[cells]) <= slack)
+        return bool(possible.all())
 
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """A table that is to be protected; cells have their flat places in the full table."""
+    """A table to protect; cells are flat indices into the full table."""
 
     cells: Cells
-    wanted: Sensitive
+    sensitive: Sensitive
     zeros: bool
 
     @cached_property
@@ -369,33 +373,33 @@ class Flows:
         return Lines(self.cells.axes)
 
     @cached_property
-    def one(self) -> float:
-        """The unit in which all is solved for."""
+    def unit(self) -> float:
+        """The unit for solving."""
         return grain(self.cells.margins, whole=self.cells.whole)
 
     @cached_property
     def values(self) -> Floats:
-        """The full table, flat, in units of `one`."""
-        return self.cells.margins.ravel() / self.one
+        """The full table, flat, in units of `unit`."""
+        return self.cells.margins.ravel() / self.unit
 
     @cached_property
     def inner(self) -> Mask:
-        """Which are cells, not sums."""
+        """Which entries are cells, not sums."""
         mask = np.zeros(self.lines.shape, dtype=np.bool_)
         mask[interior(self.cells.axes)] = True
         return mask.ravel()
 
     @cached_property
     def candidates(self) -> Ids:
-        """What may be suppressed: not the grand total, and zeros only if they may."""
-        may = self.wanted.cells.ravel() | (self.values > 0) | self.zeros
+        """The cells that may be suppressed: never the grand total, zeros only if allowed."""
+        may = self.sensitive.cells.ravel() | (self.values > 0) | self.zeros
         may[-1] = False
         return np.flatnonzero(may)
 
     def goals(self) -> Iterator[Goal]:
-        """Yield what must hold, the largest first."""
-        needs = self.wanted.protection.ravel() / self.one
-        primary = np.flatnonzero(self.wanted.cells)
+        """Yield the goals, the largest first."""
+        needs = self.sensitive.protection.ravel() / self.unit
+        primary = np.flatnonzero(self.sensitive.cells)
         for cell in primary[np.argsort(-needs[primary], kind="stable")].tolist():
             need = np.ceil(needs[cell]) if self.cells.whole else needs[cell]
             yield Goal(cell, float(need), up=True)
@@ -412,41 +416,41 @@ class Flows:
         price[~self.inner[self.candidates]] *= SUM_PRICE
         return price
 
-    def cheapest(self, goal: Goal, hidden: Mask, known: "Knowledge | None" = None) -> Floats:
-        """Return the change of the full table, flat, of least price that moves one cell so far.
+    def cheapest(self, goal: Goal, hidden: Mask, knowledge: "Knowledge | None" = None) -> Floats:
+        """Return the cheapest change of the full table, flat, that reaches a goal.
 
-        It must be possible for somebody who has some knowledge.
+        It must be compatible with the knowledge of a contributor, if any.
         """
         for sums in (False, True):
-            found = self._change(goal, hidden, known, sums=sums)
-            if found is not None:
-                return found
+            change = self._change(goal, hidden, knowledge, sums=sums)
+            if change is not None:
+                return change
         raise InputError(
-            "A sensitive cell cannot be protected, whatever cells and sums are suppressed; roll"
+            "A sensitive cell cannot be protected, even if all cells and sums are suppressed. Roll"
             " categories up, or ask for less: a smaller protection, or zeros=true."
         )
 
     def _change(
-        self, goal: Goal, hidden: Mask, known: "Knowledge | None", *, sums: bool
+        self, goal: Goal, hidden: Mask, knowledge: "Knowledge | None", *, sums: bool
     ) -> Floats | None:
-        held = self.candidates
-        may = self.inner[held] | hidden[held] | sums
+        candidates = self.candidates
+        may = self.inner[candidates] | hidden[candidates] | sums
         high = np.where(np.concatenate([may, may]), np.inf, 0.0)
-        count = len(held)
-        high[count:] = np.minimum(high[count:], self.values[held])
-        if known is not None:
-            high[:count] = np.where(known.alone[held], 0.0, high[:count])
-            high[count:] = np.minimum(high[count:], (self.values - known.own)[held])
+        count = len(candidates)
+        high[count:] = np.minimum(high[count:], self.values[candidates])
+        if knowledge is not None:
+            high[:count] = np.where(knowledge.only[candidates], 0.0, high[:count])
+            high[count:] = np.minimum(high[count:], (self.values - knowledge.own)[candidates])
             high[count:] = np.maximum(high[count:], 0.0)
         low = np.zeros(2 * count)
-        at = int(np.searchsorted(held, goal.cell))
-        there, other = (at, count + at) if goal.up else (count + at, at)
-        if known is not None and known.alone[goal.cell]:
+        at = int(np.searchsorted(candidates, goal.cell))
+        forward, other = (at, count + at) if goal.up else (count + at, at)
+        if knowledge is not None and knowledge.only[goal.cell]:
             return None
-        low[there] = high[there] = goal.amount
+        low[forward] = high[forward] = goal.amount
         high[other] = 0.0
-        price = np.where(hidden[held], HELD, self._prices)
-        found = solve(
+        price = np.where(hidden[candidates], HELD, self._prices)
+        parts = solve(
             np.concatenate([price, price]),
             self._matrix,
             np.zeros(self._matrix.shape[0]),
@@ -454,27 +458,27 @@ class Flows:
             high,
             whole=self.cells.whole and not self.lines.planar and int(may.sum()) <= WHOLE_CELLS,
         )
-        if found is None:
+        if parts is None:
             return None
         change = np.zeros(len(self.values))
-        change[held] = found[:count] - found[count:]
+        change[candidates] = parts[:count] - parts[count:]
         change[np.abs(change) <= SLACK * max(1.0, goal.amount)] = 0.0
         return change
 
-    def reach(self, hidden: Mask, known: "Knowledge | None" = None) -> Reach:
-        """Return the room that suppressed cells have, for a reader who has some knowledge."""
+    def reach(self, hidden: Mask, knowledge: "Knowledge | None" = None) -> Reach:
+        """Return how far suppressed cells can move, for a reader or a contributor."""
         free = np.flatnonzero(hidden)
         values = self.values[free]
         low, high = np.zeros(len(free)), np.full(len(free), np.inf)
-        if known is not None:
-            low = np.minimum(known.own[free], values)
-            alone = known.alone[free]
-            low[alone] = high[alone] = values[alone]
+        if knowledge is not None:
+            low = np.minimum(knowledge.own[free], values)
+            only = knowledge.only[free]
+            low[only] = high[only] = values[only]
         return Reach(self.lines, free, values, low, high, self.cells.whole)
 
 
 class Proofs:
-    """Changes that are known, each with the cells it moves and the goals it reaches."""
+    """Known changes, each with the cells it moves and the goals it reaches."""
 
     def __init__(self, goals: Sequence[Goal]) -> None:
         self._cells = np.array([goal.cell for goal in goals], dtype=np.int64)
@@ -487,7 +491,7 @@ class Proofs:
         self.reached: Mask = np.zeros(len(goals), dtype=np.bool_)  # by some change
 
     def add(self, change: Floats) -> None:
-        """Keep a change of the full table, flat."""
+        """Add a change of the full table, flat."""
         reaches = change[self._cells] * self._sides >= self._needs
         self.changes.append(change)
         self._moved.append(set(np.flatnonzero(change).tolist()))
@@ -495,24 +499,24 @@ class Proofs:
         self.reached |= reaches
 
     def without(self, cell: int) -> Ids:
-        """Return the goals that no change reaches which leaves a cell alone."""
+        """Return the goals that no change reaches without moving this cell."""
         reached = np.zeros(len(self._cells), dtype=np.bool_)
         for moved, reaches in zip(self._moved, self._reaches, strict=True):
             if cell not in moved:
                 reached |= reaches
         return np.flatnonzero(~reached)
 
-    def unproved(self, known: Knowledge, values: Floats) -> Ids:
-        """Return the goals that no change reaches which is possible for who has some knowledge."""
+    def unproved(self, knowledge: Knowledge, values: Floats) -> Ids:
+        """Return the goals that no change compatible with this knowledge reaches."""
         reached = np.zeros(len(self._cells), dtype=np.bool_)
         for change, reaches in zip(self.changes, self._reaches, strict=True):
-            if not reached[reaches].all() and known.allows(change, values):
+            if not reached[reaches].all() and knowledge.allows(change, values):
                 reached |= reaches
         return np.flatnonzero(~reached)
 
     def drop(self, cell: int) -> None:
-        """Forget the changes that move a cell, which is published."""
-        kept = [i for i, moved in enumerate(self._moved) if cell not in moved]
-        self.changes = [self.changes[i] for i in kept]
-        self._moved = [self._moved[i] for i in kept]
-        self._reaches = [self._reaches[i] for i in kept]
+        """Drop the changes that move a cell, because it is published."""
+        remaining = [i for i, moved in enumerate(self._moved) if cell not in moved]
+        self.changes = [self.changes[i] for i in remaining]
+        self._moved = [self._moved[i] for i in remaining]
+        self._reaches = [self._reaches[i] for i in remaining]

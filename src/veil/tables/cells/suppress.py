@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError
@@ -29,11 +30,11 @@ from veil.tables.cells.solver import (
 
 
 def suppressed(table: Flows) -> Mask:
-    """Return which cells of the full table are not published."""
-    hidden = table.wanted.cells.ravel().copy()
+    """Return which cells of the full table to suppress."""
+    hidden = table.sensitive.cells.ravel().copy()
     if hidden[-1]:
         raise InputError(
-            "The grand total is sensitive itself; nothing of such a table can be published."
+            "The grand total is sensitive, so nothing in this table can be published."
         )
     goals = list(table.goals())
     proofs = Proofs(goals)
@@ -45,18 +46,18 @@ def suppressed(table: Flows) -> Mask:
 
 
 def _against_contributors(table: Flows, hidden: Mask, goals: list[Goal], proofs: Proofs) -> None:
-    """Suppress more cells, until all goals are reached for those who know what they gave."""
+    """Suppress more cells, until all goals are reached for contributors who know their amounts."""
     holdings, count = Holdings(table.cells), -1
     while count < int(hidden.sum()):
         count = int(hidden.sum())
-        for known in contributors(table, holdings, hidden):
-            for number in proofs.unproved(known, table.values).tolist():
-                goal = _reachable(table, known, goals[number])
-                if goal is None or _allowed(table, proofs, known, goal):
+        for knowledge in contributors(table, holdings, hidden):
+            for number in proofs.unproved(knowledge, table.values).tolist():
+                goal = _reachable(table, knowledge, goals[number])
+                if goal is None or _allowed(table, proofs, knowledge, goal):
                     continue
-                change = _change(table, table.reach(hidden, known), goal, _NONE)
+                change = _change(table, table.reach(hidden, knowledge), goal, _NONE)
                 if change is None:
-                    change = table.cheapest(goal, hidden, known)
+                    change = table.cheapest(goal, hidden, knowledge)
                     hidden |= change != 0
                 proofs.add(change)
     _require_proofs(table, hidden, goals, proofs)
@@ -66,37 +67,40 @@ _NONE = np.zeros(0, dtype=np.int64)
 
 
 def _require_proofs(table: Flows, hidden: Mask, goals: list[Goal], proofs: Proofs) -> None:
-    """Raise unless changes of suppressed cells alone keep all sums, and reach all goals."""
+    """Raise unless the changes move only suppressed cells, keep all sums, and reach all goals."""
     changes = np.stack(proofs.changes) if proofs.changes else np.zeros((0, len(hidden)))
     slack = SLACK * max(1.0, float(np.abs(changes).max(initial=0.0)))
     sound = not changes[:, ~hidden].any()
     sound &= bool((table.values + changes >= -slack).all())
     sound &= bool((np.abs(table.lines.matrix @ changes.T) <= slack).all())
-    for known in contributors(table, Holdings(table.cells), hidden):
-        for number in proofs.unproved(known, table.values).tolist():
-            goal = _reachable(table, known, goals[number])
-            sound &= goal is None or _allowed(table, proofs, known, goal)
+    for knowledge in contributors(table, Holdings(table.cells), hidden):
+        for number in proofs.unproved(knowledge, table.values).tolist():
+            goal = _reachable(table, knowledge, goals[number])
+            sound &= goal is None or _allowed(table, proofs, knowledge, goal)
     if not sound:
         raise InputError(
-            "The audit finds that a contributor learns a sensitive cell too closely; nothing is"
-            " published. Roll categories up, or ask for a smaller protection."
+            "The audit finds that a contributor can infer a sensitive cell too closely, so nothing"
+            " is published. Roll categories up, or ask for a smaller protection."
         )
 
 
 def contributors(table: Flows, holdings: Holdings, hidden: Mask) -> Iterator[Knowledge]:
-    """Yield what the largest contributors know of what is suppressed."""
+    """Yield the knowledge of the largest contributors to suppressed cells."""
     pools = [below[hidden[below]] for below, _ in known_sums(table.lines, hidden)]
     for unit in holdings.leaders(np.flatnonzero(hidden), pools):
-        own, alone = np.zeros(len(table.values)), np.zeros(len(table.values), dtype=np.bool_)
+        own, only_contributor = (
+            np.zeros(len(table.values)),
+            np.zeros(len(table.values), dtype=np.bool_),
+        )
         cells, amounts, only = holdings.of(unit)
-        own[cells], alone[cells] = amounts / table.one, only
-        yield Knowledge(own, alone)
+        own[cells], only_contributor[cells] = amounts / table.unit, only
+        yield Knowledge(own, only_contributor)
 
 
 def known_sums(lines: Lines, hidden: Mask) -> Iterator[tuple[Ids, Ids]]:
-    """Yield the cells and the sum of each line with suppressed cells whose sum is published.
+    """Yield the cells and the sum of each line with suppressed cells and a published sum.
 
-    What is suppressed of such a line adds up to a number that every reader can work out.
+    Every reader can work out the total of the suppressed cells in such a line.
     """
     matrix = lines.matrix.tocsr()
     for first, last in pairwise(matrix.indptr.tolist()):
@@ -106,28 +110,28 @@ def known_sums(lines: Lines, hidden: Mask) -> Iterator[tuple[Ids, Ids]]:
             yield below, total
 
 
-def _reachable(table: Flows, known: Knowledge, goal: Goal) -> Goal | None:
-    """Return a goal as far as a contributor must believe in it; None of a cell all its own."""
-    if known.alone[goal.cell]:
+def _reachable(table: Flows, knowledge: Knowledge, goal: Goal) -> Goal | None:
+    """Return the goal for a contributor; None if it is the only one in the cell."""
+    if knowledge.only[goal.cell]:
         return None
     if goal.up:
         return goal
-    room = float(table.values[goal.cell] - known.own[goal.cell])
+    room = float(table.values[goal.cell] - knowledge.own[goal.cell])
     return replace(goal, amount=min(goal.amount, max(0.0, room)))
 
 
-def _allowed(table: Flows, proofs: Proofs, known: Knowledge, goal: Goal) -> bool:
-    """Tell whether a change that is known reaches a goal for a contributor."""
+def _allowed(table: Flows, proofs: Proofs, knowledge: Knowledge, goal: Goal) -> bool:
+    """Return whether a known change reaches a goal for a contributor."""
     need = goal.amount - SLACK * max(1.0, goal.amount)
     side = 1.0 if goal.up else -1.0
     return need <= 0 or any(
-        change[goal.cell] * side >= need and known.allows(change, table.values)
+        change[goal.cell] * side >= need and knowledge.allows(change, table.values)
         for change in proofs.changes
     )
 
 
 def _enough(table: Flows, hidden: Mask, goals: list[Goal], proofs: Proofs) -> None:
-    """Suppress more cells, goal by goal, until all are reached."""
+    """Suppress more cells, goal by goal, until all goals are reached."""
     reach, none = table.reach(hidden), np.zeros(0, dtype=np.int64)
     for number, goal in enumerate(goals):
         if proofs.reached[number]:
@@ -142,9 +146,9 @@ def _enough(table: Flows, hidden: Mask, goals: list[Goal], proofs: Proofs) -> No
 
 
 def _no_more(table: Flows, hidden: Mask, goals: list[Goal], proofs: Proofs) -> None:
-    """Publish again each cell without which all goals are still reached, the largest first."""
+    """Unsuppress each cell that no goal needs, the largest first."""
     reach = table.reach(hidden)
-    extra = np.flatnonzero(hidden & ~table.wanted.cells.ravel())
+    extra = np.flatnonzero(hidden & ~table.sensitive.cells.ravel())
     order = np.lexsort((-table.values[extra], table.inner[extra]))  # sums before cells
     shown: list[int] = []
     for cell in extra[order].tolist():
@@ -161,7 +165,7 @@ def _no_more(table: Flows, hidden: Mask, goals: list[Goal], proofs: Proofs) -> N
 
 
 def _change(table: Flows, reach: Reach, goal: Goal, fixed: Ids) -> Floats | None:
-    """Return a change of the full table, flat, of suppressed cells alone that reaches a goal."""
+    """Return a change of suppressed cells only that reaches a goal, for the full table, flat."""
     at = int(np.searchsorted(reach.free, goal.cell))
     change = reach.change(at, goal.amount, up=goal.up, fixed=fixed)
     if change is None:
@@ -172,48 +176,49 @@ def _change(table: Flows, reach: Reach, goal: Goal, fixed: Ids) -> Floats | None
 
 
 def judges(threshold: int | None, rule: str) -> list[Rule]:
-    """Return the rules by which cells are judged: a threshold, another one, or both."""
-    named = [RULES.parse(rule)] if rule else []
-    if threshold is not None or not named:
-        named.append(Threshold(threshold=USUAL if threshold is None else threshold))
-    return named
+    """Return the rules for sensitive cells: a threshold, another rule, or both."""
+    rules = [RULES.parse(rule)] if rule else []
+    if threshold is not None or not rules:
+        rules.append(Threshold(threshold=USUAL if threshold is None else threshold))
+    return rules
 
 
 def judge(cells: Cells, threshold: int | None, protection: float | None, rule: str) -> Sensitive:
-    """Return the cells that some rule calls sensitive, and the most room that one asks for."""
-    found = [one.sensitive(cells) for one in judges(threshold, rule)]
-    held = np.logical_or.reduce([one.cells for one in found])
-    room = np.maximum.reduce([one.protection for one in found])
+    """Return the cells that any rule calls sensitive, and the largest protection required."""
+    verdicts = [judging.sensitive(cells) for judging in judges(threshold, rule)]
+    sensitive = np.logical_or.reduce([verdict.cells for verdict in verdicts])
+    protections = np.maximum.reduce([verdict.protection for verdict in verdicts])
     if protection is not None:
-        room = np.where(held, protection, 0.0)
-    return Sensitive(held, room)
+        protections = np.where(sensitive, protection, 0.0)
+    return Sensitive(sensitive, protections)
 
 
 USUAL = 5  # least count to publish
 CONTRIBUTORS = (
-    "So it is, for cells of others, for each contributor who knows its own amounts and is the only"
-    " one, or one of the two largest, in a suppressed cell or in what is suppressed of a line; v"
-    " is then at least what it gave. Contributors who share what they know are not covered."
+    "This also holds, for cells of others, for each contributor who knows its own amounts and is"
+    " the only one, or one of the two largest, in a suppressed cell or in the suppressed cells of"
+    " a"
+    " line; v is then at least its own amount. Colluding contributors are not covered."
 )
 
 
 class Suppress(CellMechanism):
-    """Leave sensitive cells out, and others, so that every sensitive one could be far off.
+    """Suppress sensitive cells, and other cells so that readers cannot infer them closely.
 
-    For each sensitive cell v a reader of all that is published must believe every number of
-    [max(0, v - protection), v + protection] possible, at the least both ends. For each of them
-    and each end the cheapest change of cells that goes there is found (a flow; a cell that is not
-    suppressed yet costs ln(1 + v)), and its cells are suppressed; then every cell is published
-    again without which all ends are still reached. Sums are taken only where no set of cells
-    works, the grand total never. The release is audited before it is returned.
+    For each sensitive cell v, a reader of everything published must find every number in
+    [max(0, v - protection), v + protection] possible, or at least both bounds. For each bound, the
+    cheapest change of cells that reaches it is found (a flow; a cell that is not suppressed yet
+    costs ln(1 + v)), and its cells are suppressed. Then every cell that no bound needs is
+    published again. Sums are suppressed only if no set of cells works, the grand total never. The
+    release is audited before it is returned.
 
     Notes
     -----
-    A reader is taken to know that cells are not negative. A reader of sums may also be a
-    contributor, who knows its own amounts: cells of others must have their room for it, too, and
-    what is suppressed of a line must not be sensitive as a whole. `threshold` counts the
-    contributors of a sum; next to a `rule` both count. Unless `zeros` are suppressed, who
-    knows the method also knows that no suppressed cell is zero.
+    Readers are assumed to know that cells are not negative. With sums, a reader may also be a
+    contributor who knows its own amounts: cells of others must be protected from it, too, and the
+    suppressed cells of a line must not be sensitive in total. `threshold` counts the contributors
+    of a sum; with a `rule`, both apply. Unless `zeros` may be suppressed, a reader who knows the
+    mechanism also knows that no suppressed cell is zero.
 
     References
     ----------
@@ -225,13 +230,13 @@ class Suppress(CellMechanism):
     threshold: int | None = Field(
         default=None,
         ge=1,
-        description="least count to publish, of a sum: of contributors; 5 without a rule",
+        description="least count to publish, or least contributors of a sum; 5 without a rule",
         json_schema_extra=PRIVATE,
     )
     protection: float | None = Field(
         default=None,
         gt=0,
-        description="room each sensitive cell needs, both ways; else what its rule says",
+        description="protection of sensitive cells, both ways; by default that of the rule",
     )
     zeros: bool = Field(default=False, description="whether empty cells may be suppressed")
     rule: str = Field(
@@ -240,20 +245,23 @@ class Suppress(CellMechanism):
 
     @model_validator(mode="before")
     @classmethod
-    def _usual(cls, given: Any) -> Any:  # noqa: ANN401 - whatever was handed in
-        """Fill in the threshold, so that the spec of a release says by what cells were judged."""
-        if isinstance(given, Mapping) and not given.get("rule") and given.get("threshold") is None:
-            return {**given, "threshold": USUAL}
-        return given
+    def _usual(cls, parameters: Any) -> Any:  # noqa: ANN401 - before validation
+        if (
+            isinstance(parameters, Mapping)
+            and not parameters.get("rule")
+            and parameters.get("threshold") is None
+        ):
+            return {**parameters, "threshold": USUAL}
+        return parameters
 
     def sensitive(self, cells: Cells) -> Sensitive:
-        """Return the sensitive cells of the full table, and the room each needs."""
+        """Return the sensitive cells of the full table, and the protection that each needs."""
         return judge(cells, self.threshold, self.protection, self.rule)
 
-    def publish(self, cells: Cells, rng: Generator) -> CellRelease:  # noqa: ARG002 - no draw
-        """Suppress, audit, and return; or raise."""
+    @override
+    def publish(self, cells: Cells, rng: Generator) -> CellRelease:
         sensitive = self.sensitive(cells)
-        hidden, wanted = self._hidden(cells, sensitive)
+        hidden, protected = self._hidden(cells, sensitive)
         full = cells.margins
         release = CellRelease(
             np.where(hidden, np.nan, full),
@@ -265,27 +273,26 @@ class Suppress(CellMechanism):
             whole=cells.whole,
             maps=cells.maps,
         )
-        found = audit(release)
-        require_room(found, cells, wanted)
-        return replace(release, guarantee=self.guarantee.with_caveat(self._told(found)))
+        audited = audit(release)
+        require_room(audited, cells, protected)
+        return replace(release, guarantee=self.guarantee.with_caveat(self._limits(audited)))
 
-    def _hidden(self, cells: Cells, wanted: Sensitive) -> tuple[Mask, Sensitive]:
-        """Return what is suppressed, and which cells need how much room.
+    def _hidden(self, cells: Cells, sensitive: Sensitive) -> tuple[Mask, Sensitive]:
+        """Return the suppressed cells, and all cells to protect.
 
-        What is suppressed of a line adds up to a number that everybody can work out. Where that is
-        sensitive itself one more cell of the line must be out of sight.
+        Every reader can work out the total of the suppressed cells in a line. If it is sensitive,
+        another cell of the line must be suppressed.
         """
         while True:
-            hidden = suppressed(Flows(cells, wanted, self.zeros))
+            hidden = suppressed(Flows(cells, sensitive, self.zeros))
             more = self._more(cells, hidden) if cells.contributions is not None else {}
             if not more:
-                return hidden, wanted
-            room = wanted.protection.copy()
+                return hidden, sensitive
+            room = sensitive.protection.copy()
             room.ravel()[list(more)] = list(more.values())
-            wanted = Sensitive(wanted.cells | (room > 0), room)
+            sensitive = Sensitive(sensitive.cells | (room > 0), room)
 
     def _more(self, cells: Cells, hidden: Mask) -> dict[int, float]:
-        """Return cells to suppress as well for lines that tell too much, and the room of each."""
         rules, holdings = judges(self.threshold, self.rule), Holdings(cells)
         values, flat = cells.margins.ravel(), hidden.ravel()
         more: dict[int, float] = {}
@@ -297,33 +304,37 @@ class Suppress(CellMechanism):
             spare = below[~flat[below] & (values[below] > 0)]
             if not len(spare):
                 raise InputError(
-                    "A sum that is published tells too much of what is suppressed in its line;"
-                    " roll categories up."
+                    "A published sum reveals too much about the suppressed cells in its line. Roll"
+                    " categories up."
                 )
             more[int(spare[np.argmin(values[spare])])] = need
         return more
 
-    def _told(self, found: Audit) -> str:
-        """Say what was audited; how wide intervals are would tell which cells are sensitive."""
-        told = (
-            "Audited: for readers of this table alone who know that cells are not negative, each"
+    def _limits(self, audited: Audit) -> str:
+        """Return what was audited, without widths, which would reveal sensitive cells."""
+        claim = (
+            "Audited: for readers of only this table who know that cells are not negative, each"
             " sensitive cell v may be as low as max(0, v - protection) and as high as"
             " v + protection."
         )
-        zeros = "" if self.zeros else "Who knows the method knows that no suppressed cell is zero."
-        sums = "" if found.whole else CONTRIBUTORS
-        return " ".join(filter(None, (told, sums, zeros, found.caveat)))
+        zeros = (
+            ""
+            if self.zeros
+            else "Readers who know the mechanism know that no suppressed cell is zero."
+        )
+        sums = "" if audited.whole else CONTRIBUTORS
+        return " ".join(filter(None, (claim, sums, zeros, audited.caveat)))
 
 
-def require_room(found: Audit, cells: Cells, wanted: Sensitive) -> None:
-    """Raise unless each sensitive cell may be anywhere it must, for a reader of the release."""
-    full, need = cells.margins, wanted.protection
+def require_room(audited: Audit, cells: Cells, sensitive: Sensitive) -> None:
+    """Raise unless each sensitive cell has its protection, for a reader of the release."""
+    full, need = cells.margins, sensitive.protection
     short = SLACK * np.maximum(grain(full, whole=cells.whole), full)
-    low = found.low <= np.maximum(0.0, full - need) + short
-    high = found.high >= full + need - short
-    failed = int((wanted.cells & ~(low & high)).sum())
+    low = audited.low <= np.maximum(0.0, full - need) + short
+    high = audited.high >= full + need - short
+    failed = int((sensitive.cells & ~(low & high)).sum())
     if failed:
         raise InputError(
-            f"The audit finds {failed:,} sensitive cells that a reader learns too closely; nothing"
-            " is published. Roll categories up, or ask for a smaller protection."
+            f"The audit finds {failed:,} sensitive cells that a reader can infer too closely, so"
+            " nothing is published. Roll categories up, or ask for a smaller protection."
         )

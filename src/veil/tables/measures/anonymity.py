@@ -1,4 +1,4 @@
-"""How many rows look alike, and what their class tells of confidential values."""
+"""k, l and t of a release: class sizes, and confidential values in classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,23 +32,24 @@ Missing = Literal["equal", "any"]
 
 @dataclass(frozen=True)
 class Anonymity:
-    """How anonymous a release is; None where something does not apply.
+    """The anonymity of a release; None if a figure does not apply.
 
     Attributes
     ----------
     k
-        Rows of the smallest class.
+        Size of the smallest class.
     classes, average
-        How many classes there are, and their mean size.
+        Number of classes, and their mean size.
     uniques
-        Rows that are alone in their class.
+        Number of rows that are alone in their class.
     l, entropy_l
-        Of any class the fewest confidential values, and the least exponential of their entropy.
-        Texts that differ in case or blanks alone, or in how they spell a number, are one value.
+        Smallest number of confidential values of a class, and smallest exponential of their
+        entropy. Strings that differ only in case, blanks or the spelling of a number are one
+        value.
     c
-        Recursive (c, l)-diversity holds for every larger c; infinite if for none.
+        Recursive (c, l)-diversity holds for every larger c; infinite if there is none.
     t_equal, t_ordered, t_hierarchical
-        The largest distance of a class's confidential values from those of all that is released.
+        Largest distance of a class's confidential values from those of all released rows.
     """
 
     k: int
@@ -71,26 +72,26 @@ def anonymity(
     *,
     original: Table | None = None,
 ) -> Anonymity:
-    """Measure k, l, c and t of a release on its quasi-identifiers.
+    """Return k, l, c and t of a release in its quasi-identifiers.
 
     Parameters
     ----------
     release
-        What is released.
+        The release, or a table.
     confidential
-        Columns whose values must not be learnt; by default those declared. Of several the worst
-        figure is given.
+        Columns that an attacker must not learn; by default those declared. Of several, the worst
+        figure counts.
     l
-        For which l the least c is given.
+        The l for which the smallest c is computed.
     missing
         Whether a missing quasi-identifier is a value like others ("equal"), or matches every value
-        ("any"); the second gives k and uniques alone, as rows then are in several classes.
+        ("any"), which gives only k and uniques, because rows are then in several classes.
     original
-        Another table that t compares with than what is released. The t that a method claims is
-        about what is released, which lacks rows that were suppressed.
+        Table that t compares with, instead of the release. The t that a mechanism claims refers to
+        the release, without suppressed rows.
     """
     if not isinstance(release, Release | Table):
-        raise InputError("Anonymity is measured of a release, or of a table.")
+        raise InputError("anonymity needs a release, or a table.")
     table = release.table if isinstance(release, Release) else release
     table.require_qi()
     if l < 1:
@@ -103,7 +104,7 @@ def anonymity(
         codes = np.stack([table.column(name).codes for name in table.qi], axis=1)
         match = Matching(codes).counts()
         return Anonymity(int(match.min()), None, None, int((match < 2).sum()))
-    return anonymity_of(table, _named(table, confidential), l, original or table)
+    return anonymity_of(table, _columns(table, confidential), l, original or table)
 
 
 def anonymity_of(
@@ -113,16 +114,16 @@ def anonymity_of(
     whole: Table,
     counts: Ids | None = None,
 ) -> Anonymity:
-    """Measure where equal rows may be one: `counts` says of how many records each is (n,)."""
+    """Return the anonymity if rows stand for several records, `counts` (n,)."""
     sizes = np.bincount(table.classes, counts).astype(np.int64)
-    made = Anonymity(
+    base = Anonymity(
         int(sizes.min()), len(sizes), float(sizes.sum() / len(sizes)), int((sizes == 1).sum())
     )
     figures = [_figures(table, name, len(sizes), l, whole, counts) for name in names]
-    return _worst(made, figures)
+    return _worst(base, figures)
 
 
-def _named(table: Table, confidential: str | Sequence[str] | None) -> tuple[str, ...]:
+def _columns(table: Table, confidential: str | Sequence[str] | None) -> tuple[str, ...]:
     if confidential is None:
         return table.confidential
     return (confidential,) if isinstance(confidential, str) else tuple(confidential)
@@ -136,47 +137,45 @@ def _figures(
     whole: Table,
     counts: Ids | None,
 ) -> dict[str, float]:
-    """Return the figures of one confidential column that apply."""
     column = table.column(name)
     value, values = category_codes(column)
     share = shares(column, counts)
     if whole is not table:
-        column = _both(whole.column(name), column)
+        column = _concatenated(whole.column(name), column)
         value, values = category_codes(column)
         share = np.bincount(value[: len(whole)], minlength=values + 1) / len(whole)
         value = value[len(whole) :]
-    found = spread(table.classes, value, values, classes, counts)
-    values_of = found.counted(alike_codes(column))
-    made = {
+    counted = spread(table.classes, value, values, classes, counts)
+    values_of = counted.counted(alike_codes(column))
+    figures = {
         "l": int(count_distinct(values_of).min()),
         "entropy_l": float(effective(values_of).min()),
         "c": least_c(values_of, l),
-        "t_equal": float(variation(found, share).max()),
+        "t_equal": float(variation(counted, share).max()),
     }
     hierarchy = whole.hierarchies.get(name)
     if hierarchy is not None and not set(column.categories) <= set(hierarchy.place):
         hierarchy = None
     order = order_of(column, hierarchy)
     if order is not None and not column.missing.any():
-        made["t_ordered"] = float(moved_in_order(found, share, order).max())
+        figures["t_ordered"] = float(moved_in_order(counted, share, order).max())
     if hierarchy is not None:
         levels = levels_of(column, hierarchy)
-        made["t_hierarchical"] = float(moved_in_hierarchy(found, share, levels).max())
-    return made
+        figures["t_hierarchical"] = float(moved_in_hierarchy(counted, share, levels).max())
+    return figures
 
 
-def _both(whole: Column, column: Column) -> Column:
-    """Return the values of two columns after each other, so that they have common categories."""
+def _concatenated(whole: Column, column: Column) -> Column:
     if whole.numeric and column.numeric:
         return Column(np.concatenate([whole.values, column.values]))
     return Column(np.concatenate([whole.texts, column.texts]))
 
 
-def _worst(made: Anonymity, figures: Sequence[dict[str, float]]) -> Anonymity:
-    """Add of each figure the worst of all columns; None where it does not apply to one."""
-    common = set.intersection(*(set(one) for one in figures)) if figures else set()
+def _worst(base: Anonymity, figures: Sequence[dict[str, float]]) -> Anonymity:
+    """Return `base` with the worst figures over all columns; None if one does not apply to all."""
+    common = set.intersection(*(set(column) for column in figures)) if figures else set()
     worst: dict[str, Any] = {
-        name: (min if name in ("l", "entropy_l") else max)(one[name] for one in figures)
+        name: (min if name in ("l", "entropy_l") else max)(column[name] for column in figures)
         for name in common
     }
-    return replace(made, **worst)
+    return replace(base, **worst)

@@ -22,60 +22,61 @@ Figures = dict[str, float]
 
 
 def row_losses(pair: Pair, name: str) -> Figures:
-    """Return what a column of numbers loses row by row, in standard deviations of the original.
+    """Return the loss of a numeric column row by row, in standard deviations of the original.
 
-    `mean_variation` is over values that are not 0; `left_out` counts those that are. `blanked` is
-    the share of values that are missing now and were not: they are in no mean.
+    `mean_variation` is over nonzero values; `left_out` counts zeros. `blanked` is the share of
+    values that are only missing in the release; they enter no mean.
     """
     rows = pair.required_rows
     before, after = pair.original[name][rows], pair.released[name]
     sd = spread(pair.original.column(name))
-    there, both = ~np.isnan(before), ~(np.isnan(before) | np.isnan(after))
-    away, from_ = np.abs(before - after)[both], np.abs(before[both])
-    varied = from_ > 0
-    gone = float((there & np.isnan(after)).sum())
+    present, paired = ~np.isnan(before), ~(np.isnan(before) | np.isnan(after))
+    difference, size = np.abs(before - after)[paired], np.abs(before[paired])
+    varied = size > 0
+    blanked = float((present & np.isnan(after)).sum())
     return {
-        "il1s": _mean(away) / (math.sqrt(2) * sd),
-        "mse": _mean(away**2) / sd**2,
-        "mae": _mean(away) / sd,
-        "mean_variation": _mean(away[varied] / from_[varied]),
+        "il1s": _mean(difference) / (math.sqrt(2) * sd),
+        "mse": _mean(difference**2) / sd**2,
+        "mae": _mean(difference) / sd,
+        "mean_variation": _mean(difference[varied] / size[varied]),
         "left_out": float((~varied).sum()),
-        "blanked": gone / max(1.0, float(there.sum())),
+        "blanked": blanked / max(1.0, float(present.sum())),
     }
 
 
 def moments(pair: Pair, name: str) -> Figures:
     """Return the change of a column's mean, in standard deviations, and of its variance."""
     before, after = pair.original.column(name), pair.released.column(name)
-    sd, seen = spread(before), after.values[~after.missing]
-    if not len(seen):
+    sd, values = spread(before), after.values[~after.missing]
+    if not len(values):
         return {"means": math.nan, "variances": math.nan}
     mean = float(before.values[~before.missing].mean())
-    change = spread(after) ** 2 / sd**2 - 1 if len(seen) > 1 else math.nan
-    return {"means": (float(seen.mean()) - mean) / sd, "variances": change}
+    change = spread(after) ** 2 / sd**2 - 1 if len(values) > 1 else math.nan
+    return {"means": (float(values.mean()) - mean) / sd, "variances": change}
 
 
 def together(pair: Pair, names: Sequence[str]) -> Figures:
-    """Return the mean |change| of the correlations, and of covariances over both deviations.
+    """Return the mean |change| of correlations, and of covariances over both deviations.
 
-    `singular` counts the dimensions that the columns of the original lack, as totals of others do:
-    no matrix is inverted. A correlation with a column that the release made constant counts as 0.
+    `singular` counts the dimensions that the columns of the original lack, for example because one
+    is the sum of others. No matrix is inverted. A correlation with a column that the release made
+    constant counts as 0.
     """
     if len(names) < 2:
         return {}
-    before, after = (_complete(one, names) for one in (pair.original, pair.released))
+    before, after = (_complete(table, names) for table in (pair.original, pair.released))
     if min(len(before), len(after)) < 2:
         return {}
     sd = before.std(axis=0, ddof=1)
     if not (sd > 0).all():
         return {}
-    true, seen = np.cov(before, rowvar=False), np.cov(after, rowvar=False)
+    true, observed = np.cov(before, rowvar=False), np.cov(after, rowvar=False)
     rank = int(np.linalg.matrix_rank(true / np.outer(sd, sd), hermitian=True))
     places = np.array(list(combinations(range(len(names)), 2))).T
     at = (places[0], places[1])
     return {
-        "correlations": float(np.abs(_correlations(true) - _correlations(seen))[at].mean()),
-        "covariances": float(np.abs((true - seen) / np.outer(sd, sd))[at].mean()),
+        "correlations": float(np.abs(_correlations(true) - _correlations(observed))[at].mean()),
+        "covariances": float(np.abs((true - observed) / np.outer(sd, sd))[at].mean()),
         "singular": float(len(names) - rank),
     }
 
@@ -83,12 +84,13 @@ def together(pair: Pair, names: Sequence[str]) -> Figures:
 def _correlations(covariances: Floats) -> Floats:
     sd = np.sqrt(np.diag(covariances))
     scale = np.outer(sd, sd)
-    found: Floats = np.divide(covariances, scale, out=np.zeros_like(covariances), where=scale > 0)
-    return found
+    correlations: Floats = np.divide(
+        covariances, scale, out=np.zeros_like(covariances), where=scale > 0
+    )
+    return correlations
 
 
 def _complete(table: Mapping[str, Floats] | object, names: Sequence[str]) -> Floats:
-    """Return the rows without a missing value (m, columns)."""
     matrix = np.stack([table[name] for name in names], axis=1)  # type: ignore[index]
     whole: Floats = matrix[~np.isnan(matrix).any(axis=1)]
     return whole
@@ -99,7 +101,7 @@ def _mean(values: Floats) -> float:
 
 
 def direct(pair: Pair, name: str) -> float:
-    """Return the share of values that changed; a generalised one counts as much as it covers."""
+    """Return the share of changed values; a generalised one counts by what it covers."""
     lost = label_losses(pair, name)
     return float(lost.mean()) if len(lost) else 0.0
 
@@ -107,20 +109,20 @@ def direct(pair: Pair, name: str) -> float:
 def contingency(pair: Pair, names: Sequence[str], order: int) -> float:
     """Return the mean, over all tables of up to `order` columns, of sum |differences| / 2n.
 
-    Compared are the rows that were released; a generalised label is spread over what it covers.
+    Only released rows are compared; a generalised label is spread over the values it covers.
     """
-    tables = [one for size in range(1, order + 1) for one in combinations(names, size)]
-    return float(np.mean([distance(pair, one, kept=True) for one in tables]))
+    tables = [columns for size in range(1, order + 1) for columns in combinations(names, size)]
+    return float(np.mean([distance(pair, columns, released_only=True) for columns in tables]))
 
 
 def entropy(pair: Pair, name: str) -> float:
-    """Return H(V | V') in bits: how uncertain the original value is for who sees the released."""
+    """Return H(V | V') in bits, the uncertainty of the original value given the released one."""
     before = pair.original.column(name).codes[pair.required_rows]
     after = pair.released.column(name).codes
     if not len(after):
         return 0.0
-    both = row_classes([before, after], len(after))
-    return _bits(np.bincount(both)) - _bits(np.bincount(after + 1))
+    pairs = row_classes([before, after], len(after))
+    return _bits(np.bincount(pairs)) - _bits(np.bincount(after + 1))
 
 
 def _bits(counts: "np.ndarray[tuple[int], np.dtype[np.intp]]") -> float:
@@ -130,16 +132,16 @@ def _bits(counts: "np.ndarray[tuple[int], np.dtype[np.intp]]") -> float:
 
 @dataclass(frozen=True)
 class LossSums:
-    """Sums over the cells of a column; None where some label is no generalisation of its value.
+    """Sums over the cells of a column; None if a label does not generalise its value.
 
     Attributes
     ----------
     level
-        Of levels over heights; also None where a label is on no level.
+        Sum of levels over heights; also None if a label is on no level.
     bits
-        Of log2(f(label) / f(value)), by frequencies in the original.
+        Sum of log2(f(label) / f(value)), by frequencies in the original.
     width
-        Of shares of the domain.
+        Sum of shares of the domain.
     """
 
     level: float | None = None
@@ -148,9 +150,9 @@ class LossSums:
 
 
 def sum_losses(pair: Pair, name: str, gone: Ids, level: int | None = None) -> LossSums:
-    """Add up over the released cells of a column, and those of the rows that are gone.
+    """Return the sums over the released cells of a column, and those of removed rows (`gone`).
 
-    `level` is that of the whole column, where it is known.
+    `level` is that of the whole column, if it is known.
     """
     column, released = pair.original.column(name), pair.released.column(name)
     n, width = len(column), released.different + 1
@@ -159,28 +161,29 @@ def sum_losses(pair: Pair, name: str, gone: Ids, level: int | None = None) -> Lo
     value, label = pairs // width - 1, pairs % width - 1
     hierarchy = pair.original.hierarchies.get(name)
     meanings = pair.bins(name).meanings
-    meant = [*meanings.of(released.categories), meanings.star]  # the last: what is missing
+    meanings_of_labels = [*meanings.of(released.categories), meanings.star]  # the last: missing
     mass = np.bincount(column.codes + 1, minlength=column.different + 1).astype(np.float64)
-    rows, holds = _covered(meant, label, value, mass)
+    rows, holds = _covered(meanings_of_labels, label, value, mass)
     star = np.array([*(text == TOP for text in released.categories), True])[label]
-    kept = (value == MISSING) & (label == MISSING)
-    if not (holds | star | kept).all():
+    still_missing = (value == MISSING) & (label == MISSING)
+    if not (holds | star | still_missing).all():
         return LossSums()
-    rows = np.where(kept, mass[0], np.where(star, n, rows))
-    wide = np.where(kept, 0.0, np.array([one.loss for one in meant])[label])
+    rows = np.where(still_missing, mass[0], np.where(star, n, rows))
+    wide = np.where(
+        still_missing, 0.0, np.array([meaning.loss for meaning in meanings_of_labels])[label]
+    )
     levels = _levels(released.categories, meanings, hierarchy, level)
     own = 0.0 if level is None or hierarchy is None else level / max(1, hierarchy.height)
-    high = np.where(kept, own, levels[label])
-    away = float(np.log2(n / mass[column.codes[gone] + 1]).sum())
+    high = np.where(still_missing, own, levels[label])
+    removed_bits = float(np.log2(n / mass[column.codes[gone] + 1]).sum())
     return LossSums(
         None if np.isnan(high).any() else float(counts @ high) + len(gone),
-        float(counts @ np.log2(rows / mass[value + 1])) + away,
+        float(counts @ np.log2(rows / mass[value + 1])) + removed_bits,
         float(counts @ wide) + len(gone),
     )
 
 
 def _counted(key: Ids, top: int) -> tuple[Ids, Ids]:
-    """Return the different keys below `top`, and how often each occurs."""
     if top > 4 * len(key):
         return np.unique(key, return_counts=True)
     counts = np.bincount(key)
@@ -189,14 +192,13 @@ def _counted(key: Ids, top: int) -> tuple[Ids, Ids]:
 
 
 def _covered(
-    meant: Sequence[Meaning], label: Ids, value: Ids, mass: Floats
+    meanings: Sequence[Meaning], label: Ids, value: Ids, mass: Floats
 ) -> tuple[Floats, Bools]:
-    """Return how many rows each label stands for, and whether its value is one of them (m,)."""
     rows, holds = np.zeros(len(label)), np.zeros(len(label), dtype=np.bool_)
-    orders = {id(one.order): one.order for one in meant}
-    which = np.array([id(one.order) for one in meant])
-    start = np.array([one.start for one in meant])
-    stop = np.array([one.stop for one in meant])
+    orders = {id(meaning.order): meaning.order for meaning in meanings}
+    which = np.array([id(meaning.order) for meaning in meanings])
+    start = np.array([meaning.start for meaning in meanings])
+    stop = np.array([meaning.stop for meaning in meanings])
     for number, order in orders.items():
         here = np.flatnonzero(which[label] == number)
         sums = np.append(0.0, np.cumsum(mass[order + 1]))
@@ -204,7 +206,7 @@ def _covered(
         place[order] = np.arange(len(order))
         first, last = start[label[here]], stop[label[here]]
         rows[here] = sums[last] - sums[first]
-        at = place[value[here]]  # the last place, of what is missing, is in no order
+        at = place[value[here]]  # the last one, missing, is in no order
         holds[here] = (first <= at) & (at < last)
     return rows, holds
 
@@ -212,23 +214,23 @@ def _covered(
 def _levels(
     labels: Sequence[str], meanings: Meanings, hierarchy: Hierarchy | None, level: int | None
 ) -> Floats:
-    """Return the level over the height of each label and of what is missing; nan for none."""
-    made = np.full(len(labels) + 1, np.nan)
-    made[-1] = 1.0
+    """Return level / height of each label, then of a missing value; nan without a level."""
+    shares = np.full(len(labels) + 1, np.nan)
+    shares[-1] = 1.0
     if level is not None and hierarchy is not None:
-        made[:-1] = level / max(1, hierarchy.height)
-        return made
-    found = {} if hierarchy is None else hierarchy.found
+        shares[:-1] = level / max(1, hierarchy.height)
+        return shares
+    label_levels = {} if hierarchy is None else hierarchy.label_levels
     height = 1 if hierarchy is None else max(1, hierarchy.height)
     values = set(meanings.column.categories)
     for at, label in enumerate(labels):
         if label in values:
-            made[at] = 0.0
-        elif label in found:
-            made[at] = found[label][0] / height
+            shares[at] = 0.0
+        elif label in label_levels:
+            shares[at] = label_levels[label][0] / height
         elif label == TOP:
-            made[at] = 1.0
-    return made
+            shares[at] = 1.0
+    return shares
 
 
 _ABSOLUTE = ("means", "variances")  # signed by column, absolute overall
@@ -237,19 +239,20 @@ _COUNTS = ("left_out",)  # summed overall
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """What a release lost.
+    """The information loss of a release.
 
     Attributes
     ----------
     overall
-        Means over the columns: of numbers il1s, mse, mae, mean_variation, means, variances (of
-        these the absolute changes), correlations, covariances; of categories direct, contingency,
-        entropy; and share_removed, of the rows. `constant` counts columns of numbers without any
-        variation, which are left out, `singular` what the columns of numbers lack of full rank.
+        Means over the columns. For numbers: il1s, mse, mae, mean_variation, means, variances (the
+        absolute changes of these two), correlations, covariances. For categories: direct,
+        contingency, entropy. And share_removed, of the rows. `constant` counts numeric columns
+        without variation, which are left out; `singular` is what numeric columns lack of full
+        rank.
     columns
         The same by column.
 
-    What does not apply is not there: row by row nothing is known of synthetic data.
+    Figures that do not apply are absent, such as those by row for synthetic data.
     """
 
     overall: Mapping[str, float]
@@ -257,39 +260,38 @@ class Loss:
     pair: Pair = field(repr=False)
 
     def ml(self, target: str = "", estimator: Any = None) -> Learnt:  # noqa: ANN401 - sklearn
-        """Return how often a classifier that learnt from the release is right."""
+        """Return the accuracy of a classifier that is trained on the release."""
         return train_and_test(self.pair, target, estimator)
 
 
 def loss(t: Table, r: Released, *, order: int = 2, columns: Sequence[str] | None = None) -> Loss:
-    """Return what a release lost of its original.
+    """Return the information loss of a release.
 
     Parameters
     ----------
     t, r
-        The original, and its release; also a plain table, whose row i is row i.
+        The original, and its release, or a table whose row i is row i of the original.
     order
-        Up to how many columns contingency tables have: 1 or 2.
+        Maximal number of columns of contingency tables: 1 or 2.
     columns
-        Compared; by default all that both have. Then a column that is neither known to an attacker
-        nor confidential, and that nothing changed, does not count overall, unless no column has a
-        role.
+        Columns to compare; by default all shared ones. Then an unchanged column that is neither a
+        quasi-identifier nor confidential does not count overall, unless no column has a role.
     """
     if order not in (1, 2):
         raise ParameterError("The 'order' of contingency tables must be 1 or 2.")
     pair = Pair.of(t, r, columns)
     if isinstance(r, Table) and pair.rows is None:
         raise InputError(
-            f"Row i of a released table must be row i of the original, and there are"
-            f" {len(r):,} and {len(t):,} rows; hand in the Release, which knows them, or compare"
+            f"Row i of a released table must be row i of the original. Got {len(r):,} and"
+            f" {len(t):,} rows instead. Try the Release, which knows its rows, or compare"
             " distributions by tables.utility(t, r, 'marginals')."
         )
     return loss_of(pair, pair.columns if columns is not None else pair.concerned, order)
 
 
 def loss_of(pair: Pair, counted: Sequence[str], order: int = 2) -> Loss:
-    """Return what a release lost, overall in the columns that are counted."""
-    every = [one for one in pair.columns if _numeric(pair, one)]
+    """Return the information loss of a release, overall in the `counted` columns."""
+    every = [name for name in pair.columns if _numeric(pair, name)]
     by_column = {
         name: _number(pair, name) if name in every else _label(pair, name)
         for name in pair.columns
@@ -317,52 +319,51 @@ def _numeric(pair: Pair, name: str) -> bool:
 
 
 def _number(pair: Pair, name: str) -> dict[str, float]:
-    found = {} if pair.rows is None else row_losses(pair, name)
-    return found | moments(pair, name)
+    figures = {} if pair.rows is None else row_losses(pair, name)
+    return figures | moments(pair, name)
 
 
 def _label(pair: Pair, name: str) -> dict[str, float]:
-    found = {"contingency": contingency(pair, [name], 1)}
+    figures = {"contingency": contingency(pair, [name], 1)}
     if pair.rows is not None:
-        found |= {
+        figures |= {
             "direct": direct(pair, name),
             "entropy": entropy(pair, name),
         }
-    return found
+    return figures
 
 
-def _means(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each figure over the columns that have it."""
-    names = dict.fromkeys(name for one in found for name in one)
+def _means(by_column: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for figures in by_column for name in figures)
     overall = {}
     for name in names:
-        values = np.array([one[name] for one in found if name in one])
-        known = np.abs(values) if name in _ABSOLUTE else values
-        known = known[~np.isnan(known)]
-        total = float(known.sum())
+        values = np.array([figures[name] for figures in by_column if name in figures])
+        present = np.abs(values) if name in _ABSOLUTE else values
+        present = present[~np.isnan(present)]
+        total = float(present.sum())
         overall[name] = (
-            total if name in _COUNTS else total / len(known) if len(known) else math.nan
+            total if name in _COUNTS else total / len(present) if len(present) else math.nan
         )
     return overall
 
 
 @dataclass(frozen=True)
 class Quality:
-    """What is left to be told; None where a release has labels that are not generalisations.
+    """The information that remains; None if a release has labels that are not generalisations.
 
     Attributes
     ----------
     discernibility
-        The sum of squared class sizes, and n for each row that was removed: the higher, the less
-        rows can be told apart. That is less utility; it is no measure of privacy.
+        The sum of squared class sizes, plus n for each removed row. Larger values mean that fewer
+        rows can be told apart: less utility. It does not measure privacy.
     c_avg
-        The mean class size over k.
+        Mean class size over k.
     precision
-        1 - mean of level/height over all cells; a suppressed one counts as its top.
+        1 - mean of level/height over all cells; a suppressed cell counts as the top.
     entropy_bits
-        The bits that labels tell less than values did, summed over all cells.
+        Bits of information that generalisation removed, summed over all cells.
     ncp
-        The mean over cells of the share of the domain that a label covers; 1 if suppressed.
+        Mean over cells of the share of the domain that a label covers; 1 if suppressed.
     """
 
     discernibility: int
@@ -373,14 +374,14 @@ class Quality:
 
 
 def quality(original: Table, release: Release | Table, k: int | None = None) -> Quality:
-    """Measure how much a release tells of the quasi-identifiers of the original.
+    """Measure how much a release preserves of the quasi-identifiers.
 
     Parameters
     ----------
     original, release
         A release, or a table whose row i is row i of the original.
     k
-        What classes are compared with in `c_avg`; by default the k of the guarantee, else that of
+        Class size to compare with in `c_avg`; by default the k of the guarantee, or the size of
         the smallest class.
 
     References
@@ -398,20 +399,22 @@ def quality(original: Table, release: Release | Table, k: int | None = None) -> 
     table, rows = pair.released, pair.required_rows
     if not len(table):
         raise InputError("The release has no rows.")
-    left = np.ones(len(original), dtype=np.bool_)
-    left[rows] = False
-    gone = np.flatnonzero(left)[: pair.removed]
+    removed = np.ones(len(original), dtype=np.bool_)
+    removed[rows] = False
+    gone = np.flatnonzero(removed)[: pair.removed]
     sizes = np.bincount(row_classes([table.column(name).codes for name in names], len(table)))
     if k is None:
-        told = release.guarantee.k if isinstance(release, Release) else 1
-        k = told if told > 1 else int(sizes.min())
+        claimed = release.guarantee.k if isinstance(release, Release) else 1
+        k = claimed if claimed > 1 else int(sizes.min())
     levels = {**(release.levels if isinstance(release, Release) else {}), **pair.levels}
     parts = [sum_losses(pair, name, gone, levels.get(name)) for name in names]
     cells = (len(table) + len(gone)) * len(names)
     level, bits, width = (
         _sum([getattr(part, name) for part in parts]) for name in ("level", "bits", "width")
     )
-    sure = len(original) == len(table) + len(gone)  # else which rows were suppressed is unknown
+    sure = len(original) == len(table) + len(
+        gone
+    )  # otherwise it is unknown which rows were suppressed
     return Quality(
         int(np.dot(sizes, sizes)) + len(gone) * len(original),
         len(table) / (len(sizes) * k),
@@ -422,5 +425,5 @@ def quality(original: Table, release: Release | Table, k: int | None = None) -> 
 
 
 def _sum(parts: Sequence[float | None]) -> float | None:
-    known = [part for part in parts if part is not None]
-    return float(sum(known)) if len(known) == len(parts) else None
+    present = [part for part in parts if part is not None]
+    return float(sum(present)) if len(present) == len(parts) else None

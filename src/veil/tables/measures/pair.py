@@ -1,4 +1,4 @@
-"""An original next to its release: bins, meanings of labels, distances."""
+"""An original and its release: bins, meanings of labels, distances."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ from veil.tables.table import Table
 
 @dataclass(frozen=True, eq=False)
 class Meaning:
-    """Some categories of a column: ``order[start:stop]``, and how much is lost by naming them all.
+    """The categories ``order[start:stop]`` of a column that a label covers, and its loss.
 
-    `loss` is 0 for a single value, else the share of the domain: of leaves, or of the range of
-    numbers; 1 for a star, and for a label that stands for nothing that the column has.
+    `loss` is 0 for a single value, otherwise the share of the domain: of leaves, or of the range
+    of numbers; 1 for a star, and for a label that covers no value of the column.
     """
 
     order: Ids
@@ -32,7 +32,7 @@ class Meaning:
 
     @property
     def values(self) -> Ids:
-        """The categories, by their numbers."""
+        """Codes of the categories."""
         return self.order[self.start : self.stop]
 
     def __len__(self) -> int:
@@ -41,20 +41,20 @@ class Meaning:
 
 @dataclass(frozen=True, eq=False)
 class Meanings:
-    """Reads the labels that releases have for one column.
+    """Interprets the released labels of a column.
 
-    A label is a value of the column itself, a label of its hierarchy, the top, an interval
+    A label is a value of the column, a label of its hierarchy, the top, an interval
     ``[a-b]``, ``>a`` or ``<a``, or a set ``{a, b}``.
 
     >>> ages = Meanings(Column.of([20, 21, 25, 40]))
-    >>> [one.values.tolist() for one in ages.of(["21", "[20-24]", ">24", "*"])]
+    >>> [meaning.values.tolist() for meaning in ages.of(["21", "[20-24]", ">24", "*"])]
     [[1], [0, 1], [2, 3], [0, 1, 2, 3]]
     """
 
     column: Column
     hierarchy: Hierarchy | None = None
-    level: int = 0  # at which all labels stand, if it is known
-    closed: bool = False  # whether intervals have both their ends
+    level: int = 0  # of all labels, if it is known
+    closed: bool = False  # whether intervals include their upper bound
     _levels: dict[int, tuple[Ids, Ids]] = field(default_factory=dict)
 
     @cached_property
@@ -62,8 +62,7 @@ class Meanings:
         return {label: i for i, label in enumerate(self.column.categories)}
 
     @cached_property
-    def _standing(self) -> dict[str, int]:
-        """The labels of the level at which all stand."""
+    def _level_codes(self) -> dict[str, int]:
         if self.hierarchy is None or not self.level:
             return {}
         return {label: code for code, label in enumerate(self.hierarchy.labels[self.level])}
@@ -78,30 +77,29 @@ class Meanings:
 
     @property
     def star(self) -> Meaning:
-        """Every value."""
+        """The meaning of a star: every value."""
         return Meaning(self._all, 0, len(self._all), 1.0)
 
     def of(self, labels: Sequence[str]) -> list[Meaning]:
-        """Return what each label of a released column stands for."""
+        """Return the meaning of each label of a released column."""
         spans: Sequence[Span | None] = [None] * len(labels)
         if self.column.numeric:
             spans = read_spans(labels, closed=self.closed)
-        return [self._one(label, span) for label, span in zip(labels, spans, strict=True)]
+        return [self._read(label, span) for label, span in zip(labels, spans, strict=True)]
 
-    def _one(self, label: str, span: Span | None) -> Meaning:
-        if self.hierarchy is not None and label in self._standing:
-            return self._node(self.hierarchy, self.level, self._standing[label])
+    def _read(self, label: str, span: Span | None) -> Meaning:
+        if self.hierarchy is not None and label in self._level_codes:
+            return self._node(self.hierarchy, self.level, self._level_codes[label])
         if label in self._place:
             place = self._place[label]
             return Meaning(self._all, place, place + 1, 0.0)
-        if self.hierarchy is not None and label in self.hierarchy.found:
-            return self._node(self.hierarchy, *self.hierarchy.found[label])
+        if self.hierarchy is not None and label in self.hierarchy.label_levels:
+            return self._node(self.hierarchy, *self.hierarchy.label_levels[label])
         if label == TOP:
             return self.star
         return self._set(label) if span is None else self._span(span)
 
     def _node(self, hierarchy: Hierarchy, level: int, code: int) -> Meaning:
-        """Return the values below a label of the hierarchy."""
         if level not in self._levels:
             labels = hierarchy.codes[level][hierarchy.at(self.column)]
             order = np.argsort(labels, kind="stable")
@@ -125,20 +123,20 @@ class Meanings:
 
     def _set(self, label: str) -> Meaning:
         listed, whole = self._sets.of(label) or ([], False)
-        known = np.array(listed, dtype=np.int64)
-        if not whole or not len(known):
+        codes = np.array(listed, dtype=np.int64)
+        if not whole or not len(codes):
             return Meaning(self._all, 0, 0, 1.0)
-        loss = 0.0 if len(known) == 1 else len(known) / len(self._all)
-        return Meaning(known, 0, len(known), loss)
+        loss = 0.0 if len(codes) == 1 else len(codes) / len(self._all)
+        return Meaning(codes, 0, len(codes), loss)
 
 
-FEW = 10  # different numbers up to which each is a bin of its own
-_NARROW = 32  # bins up to which labels are spread by cumulative counts
+FEW = 10  # up to this many distinct numbers, each has its own bin
+_NARROW = 32  # up to this many bins, labels are spread by cumulative counts
 
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Records in bins: `codes` (m,) say which row of `weights` (kinds, bins) each is spread by."""
+    """Records in bins: each is spread by the row `codes` (m,) of `weights` (kinds, bins)."""
 
     codes: Ids
     weights: Any  # a sparse matrix of SciPy, whose rows sum to 1
@@ -146,23 +144,23 @@ class Placed:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Bins of an original column: its values, or, of numbers, what its deciles cut.
+    """Bins of an original column: its values or, for many numbers, its decile intervals.
 
-    Behind them come a bin for what is missing, and one for values that the original lacks.
+    Two more bins at the end are for missing values, and for values that the original lacks.
     """
 
     column: Column
     hierarchy: Hierarchy | None = None
-    level: int = 0  # at which released labels stand, if it is known
-    closed: bool = False  # whether intervals have both their ends
+    level: int = 0  # of released labels, if it is known
+    closed: bool = False  # whether intervals include their upper bound
 
     @cached_property
     def cuts(self) -> Floats | None:
-        """The deciles, each once, where there are more than ten numbers; x >= cut is right."""
+        """The distinct deciles, if there are more than ten numbers; x >= cut goes right."""
         if not self.column.numeric or len(self.column.numbers) <= FEW:
             return None
-        there = self.column.values[~self.column.missing]
-        return np.unique(np.quantile(there, np.arange(1, 10) / 10))
+        present = self.column.values[~self.column.missing]
+        return np.unique(np.quantile(present, np.arange(1, 10) / 10))
 
     @cached_property
     def of_category(self) -> Ids:
@@ -172,28 +170,28 @@ class Bins:
         return np.searchsorted(self.cuts, self.column.numbers, side="right")
 
     @cached_property
-    def named(self) -> int:
+    def value_bins(self) -> int:
         """Number of bins for values of the column."""
         return len(self.column.categories) if self.cuts is None else len(self.cuts) + 1
 
     @property
     def size(self) -> int:
         """Number of all bins."""
-        return self.named + 2
+        return self.value_bins + 2
 
     @property
     def gap(self) -> int:
-        """The bin of what is missing."""
-        return self.named
+        """The bin of missing values."""
+        return self.value_bins
 
     @property
     def outside(self) -> int:
         """The bin of values that the original lacks."""
-        return self.named + 1
+        return self.value_bins + 1
 
     @cached_property
     def meanings(self) -> Meanings:
-        """What released labels stand for."""
+        """Interpreter of released labels."""
         return Meanings(self.column, self.hierarchy, self.level, self.closed)
 
     @cached_property
@@ -203,7 +201,7 @@ class Bins:
 
     @cached_property
     def star(self) -> Floats:
-        """Shares (bins,) of a record of which nothing is known: every value alike."""
+        """Shares (bins,) of an unknown record: every value is equally likely."""
         shares = np.bincount(self.of_category, minlength=self.size).astype(np.float64)
         if not shares.any():
             shares[self.gap] = 1.0
@@ -211,10 +209,10 @@ class Bins:
         return whole
 
     def placed(self, released: Column, rows: Ids | None) -> Placed:
-        """Put released values into bins; labels are spread evenly over the values below them.
+        """Return released values in bins; labels are spread evenly over the values below them.
 
-        `rows` says which original each is. A value that is missing, and was not, is a star; where
-        it is not known whether it was, it is taken to have been, if any was.
+        `rows` maps released to original rows. A newly missing value is a star. Without `rows`, a
+        missing value counts as missing in the original, if the original has any.
         """
         gone = released.missing
         if rows is not None:
@@ -231,16 +229,15 @@ class Bins:
         return Placed(codes, self._weights([*spread, self.meanings.star]))
 
     def _numbers(self, released: Column) -> Ids:
-        """Return the bin of each released number."""
         if self.cuts is not None:
             return np.searchsorted(self.cuts, released.numbers, side="right")
-        known = self.column.numbers
-        at = np.searchsorted(known, released.numbers)
-        same = np.append(known, np.nan)[at] == released.numbers
+        numbers = self.column.numbers
+        at = np.searchsorted(numbers, released.numbers)
+        same = np.append(numbers, np.nan)[at] == released.numbers
         return np.where(same, at, self.outside)
 
     def _labels(self, released: Column) -> tuple[Ids, list[Meaning]]:
-        """Return the bin of each released label, or beyond `size` which of the spread ones."""
+        """Return the bin of each released label; codes from `size` on index the spread labels."""
         codes = np.empty(len(released.categories), dtype=np.int64)
         spread: list[Meaning] = []
         for place, meaning in enumerate(self.meanings.of(released.categories)):
@@ -254,11 +251,11 @@ class Bins:
         return codes, spread
 
     def _weights(self, spread: list[Meaning]) -> Any:  # noqa: ANN401 - a matrix of SciPy
-        """Return rows (kinds, bins): each bin by itself, then what is spread."""
+        """Return weights (kinds, bins): one row for each bin, then one for each spread label."""
         matrix = sparse()
-        one = matrix.identity(self.size, format="csr")
-        if self.named <= _NARROW:
-            return matrix.vstack([one, matrix.csr_matrix(self._shares(spread))], format="csr")
+        identity = matrix.identity(self.size, format="csr")
+        if self.value_bins <= _NARROW:
+            return matrix.vstack([identity, matrix.csr_matrix(self._shares(spread))], format="csr")
         sizes = np.array([max(1, len(meaning)) for meaning in spread])
         at = [self.of_category[m.values] if len(m) else np.array([self.gap]) for m in spread]
         ends = np.concatenate([[0], np.cumsum(sizes)])
@@ -266,10 +263,10 @@ class Bins:
         rest = matrix.csr_matrix(
             (shares, np.concatenate(at), ends), shape=(len(spread), self.size)
         )
-        return matrix.vstack([one, rest], format="csr")
+        return matrix.vstack([identity, rest], format="csr")
 
     def _shares(self, spread: list[Meaning]) -> Floats:
-        """Return how meanings (m,) are spread over the bins (m, bins), by cumulative counts."""
+        """Return the shares of meanings in the bins (m, bins), by cumulative counts."""
         sums: dict[int, Floats] = {}
         shares = np.zeros((len(spread), self.size))
         for place, meaning in enumerate(spread):
@@ -277,21 +274,21 @@ class Bins:
                 shares[place, self.gap] = 1.0
                 continue
             if len(meaning) == len(meaning.order):
-                counts = np.bincount(self.of_category[meaning.order], minlength=self.named)
-                shares[place, : self.named] = counts / len(meaning)
+                counts = np.bincount(self.of_category[meaning.order], minlength=self.value_bins)
+                shares[place, : self.value_bins] = counts / len(meaning)
                 continue
             order = id(meaning.order)  # the same array for all labels of a level
             if order not in sums:
-                one = np.zeros((len(meaning.order) + 1, self.named))
-                one[np.arange(1, len(one)), self.of_category[meaning.order]] = 1.0
-                sums[order] = one.cumsum(axis=0)
+                indicator = np.zeros((len(meaning.order) + 1, self.value_bins))
+                indicator[np.arange(1, len(indicator)), self.of_category[meaning.order]] = 1.0
+                sums[order] = indicator.cumsum(axis=0)
             counts = sums[order][meaning.stop] - sums[order][meaning.start]
-            shares[place, : self.named] = counts / counts.sum()
+            shares[place, : self.value_bins] = counts / counts.sum()
         return shares
 
 
 def sparse() -> Any:  # noqa: ANN401 - SciPy has no types
-    """Return the module scipy.sparse, or say how to get it."""
+    """Return the module scipy.sparse, or raise an error with how to install it."""
     try:
         from scipy import sparse
     except ImportError:
@@ -307,28 +304,28 @@ Released = Release | Table
 def require_tables(original: object, released: object) -> None:
     """Raise unless these are a table, and a release or another table."""
     if not isinstance(original, Table) or not isinstance(released, Release | Table):
-        raise InputError("Compared are a table, and a release or another table.")
+        raise InputError("The original must be a table, and the release a Release or a table.")
 
 
 @brief()
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two tables.
+    """An original and a released table.
 
     Attributes
     ----------
     original, released
-        As they are.
+        The tables.
     rows
-        Which original each released row is (m,), None where that is not known.
+        Original row of each released row (m,), or None if unknown.
     removed
-        How many rows were suppressed; what a sample left out does not count.
+        Number of suppressed rows, without those that a sample left out.
     columns
-        What both have.
+        Shared columns.
     levels
-        By column the level of its hierarchy, where it stands above the values.
+        By column the level of its hierarchy, if it is generalised.
     closed
-        Columns whose intervals have both their ends, though they may look as if they had not.
+        Columns whose intervals include their upper bound, even if they look half-open.
     """
 
     original: Table
@@ -343,7 +340,7 @@ class Pair:
     def of(
         cls, original: Table, released: Released, columns: Sequence[str] | None = None
     ) -> "Pair":
-        """Put them side by side; of a plain table row i is row i, if there are as many."""
+        """Pair a table with a release; tables of equal length are paired row by row."""
         require_tables(original, released)
         if not len(original):
             raise InputError("The original table has no rows.")
@@ -356,44 +353,44 @@ class Pair:
         if rows is not None and (
             len(rows) != len(table) or (len(rows) and int(rows.max()) >= len(original))
         ):
-            raise InputError("The release is not one of this table: their rows do not fit.")
+            raise InputError("The release and the table do not match: their rows differ.")
         shared = tuple(name for name in original.columns if name in table)
         for name in columns or ():
             original.column(name), table.column(name)
         shared = shared if columns is None else tuple(columns)
         if not shared:
             raise InputError("The two tables have no column in common.")
-        for held in (original, table):
-            held.require_finite(shared)
-        told = released.levels if isinstance(released, Release) else {}
-        table, levels = observed_labels(table, original, told, rows)
+        for table_ in (original, table):
+            table_.require_finite(shared)
+        table_levels = released.levels if isinstance(released, Release) else {}
+        table, levels = observed_labels(table, original, table_levels, rows)
         closed = closed_columns(table, original, rows)
         return cls(original, table, rows, removed, shared, levels, closed)
 
     @property
     def required_rows(self) -> Ids:
-        """Which original each released row is, or say that it is not known."""
+        """Original row of each released row, or an error if unknown."""
         if self.rows is None:
             raise InputError(
-                "Which released row is of which original is not known, as of synthetic data or a"
-                " file with other rows; compare distributions (marginals) instead."
+                "The original row of each released row is unknown, as in synthetic data or a file"
+                " with other rows. Compare distributions (marginals) instead."
             )
         return self.rows
 
     @property
     def share_removed(self) -> float:
-        """The share of the original rows that are not in the release."""
+        """Share of the original rows that are not in the release."""
         if self.rows is None and not self.removed:
             return 0.0
         return max(0.0, 1 - len(self.released) / len(self.original))
 
     @property
     def concerned(self) -> tuple[str, ...]:
-        """The columns with a role, and those that changed; all where no column has a role."""
+        """Columns with a role, and those that changed; all columns if none has a role."""
         declared = {*self.original.qi, *self.original.confidential}
         if not declared.intersection(self.columns) or self.rows is None:
             return self.columns
-        return tuple(one for one in self.columns if one in declared or self._changed(one))
+        return tuple(name for name in self.columns if name in declared or self._changed(name))
 
     def _changed(self, name: str) -> bool:
         before, after = self.original.column(name), self.released.column(name)
@@ -423,29 +420,29 @@ class Pair:
         return {}
 
     def placed(self, name: str) -> Placed:
-        """Return the released column in those bins."""
+        """Return the released column in the bins of the original."""
         if name not in self._placed:
             column = self.released.column(name)
             self._placed[name] = self.bins(name).placed(column, self.rows)
         return self._placed[name]
 
 
-_DENSE = 2**22  # kinds of pairs that are counted in a dense table
-_AT_ONCE = 2**22  # cells that are compared at a time
+_DENSE = 2**22  # kinds of pairs to count in a dense table
+_AT_ONCE = 2**22  # cells to compare at once
 
 
-def distance(pair: Pair, names: Sequence[str], *, kept: bool = False) -> float:
-    """Return half the sum of |differences| of shares, of one column or of two together.
+def distance(pair: Pair, names: Sequence[str], *, released_only: bool = False) -> float:
+    """Return half the sum of |differences| of shares, in one or two columns together.
 
-    Suppressed rows count as stars, and shares are those of the whole original; with `kept` both
-    are of the released rows alone.
+    Suppressed rows count as stars, and shares are those of the whole original; with
+    `released_only`, both are those of the released rows only.
     """
-    rows = pair.rows if kept else None
-    removed = 0 if kept else pair.removed
+    rows = pair.rows if released_only else None
+    removed = 0 if released_only else pair.removed
     if len(names) == 1:
-        return _one(pair.bins(names[0]), pair.placed(names[0]), rows, removed)
+        return _column_distance(pair.bins(names[0]), pair.placed(names[0]), rows, removed)
     first, second = names
-    return _two(
+    return _pair_distance(
         (pair.bins(first), pair.bins(second)),
         (pair.placed(first), pair.placed(second)),
         rows,
@@ -456,42 +453,44 @@ def distance(pair: Pair, names: Sequence[str], *, kept: bool = False) -> float:
 def shares(bins: Bins, placed: Placed, removed: int = 0) -> Floats:
     """Return the share of each bin in a release (bins,)."""
     kinds = np.bincount(placed.codes, minlength=placed.weights.shape[0])
-    found = placed.weights.T @ kinds + removed * bins.star
-    whole: Floats = found / max(1.0, float(len(placed.codes) + removed))
+    sums = placed.weights.T @ kinds + removed * bins.star
+    whole: Floats = sums / max(1.0, float(len(placed.codes) + removed))
     return whole
 
 
-def _one(bins: Bins, placed: Placed, rows: Ids | None, removed: int) -> float:
+def _column_distance(bins: Bins, placed: Placed, rows: Ids | None, removed: int) -> float:
     codes = bins.codes if rows is None else bins.codes[rows]
     true = np.bincount(codes, minlength=bins.size) / max(1, len(codes))
     return 0.5 * float(np.abs(true - shares(bins, placed, removed)).sum())
 
 
-def _two(
+def _pair_distance(
     bins: tuple[Bins, Bins], placed: tuple[Placed, Placed], rows: Ids | None, removed: int
 ) -> float:
-    one, other = bins
-    across, along = one.codes, other.codes
+    first, second = bins
+    across, along = first.codes, second.codes
     if rows is not None:
         across, along = across[rows], along[rows]
-    true = contingency(across, along, (one.size, other.size))
-    seen = contingency(placed[0].codes, placed[1].codes, tuple(p.weights.shape[0] for p in placed))
+    true = contingency(across, along, (first.size, second.size))
+    counts = contingency(
+        placed[0].codes, placed[1].codes, tuple(p.weights.shape[0] for p in placed)
+    )
     before, after = max(1, len(across)), max(1, len(placed[0].codes) + removed)
-    left, step, total = placed[0].weights.T.tocsr(), max(1, _AT_ONCE // other.size), 0.0
-    for start in range(0, one.size, step):
-        block = slice(start, min(start + step, one.size))
-        made = (left[block] @ seen @ placed[1].weights).toarray()
+    weights, step, total = placed[0].weights.T.tocsr(), max(1, _AT_ONCE // second.size), 0.0
+    for start in range(0, first.size, step):
+        block = slice(start, min(start + step, first.size))
+        released = (weights[block] @ counts @ placed[1].weights).toarray()
         if removed:
-            made += removed * np.outer(one.star[block], other.star)
-        total += float(np.abs(true[block].toarray() / before - made / after).sum())
+            released += removed * np.outer(first.star[block], second.star)
+        total += float(np.abs(true[block].toarray() / before - released / after).sum())
     return 0.5 * total
 
 
 def contingency(first: Ids, second: Ids, shape: Sequence[int]) -> Any:  # noqa: ANN401 - of SciPy
-    """Return how often each kind of one meets each of another, as a sparse matrix."""
+    """Return the counts of each combination of two kinds, as a sparse matrix."""
     matrix = sparse()
     if shape[0] * shape[1] <= _DENSE:
         flat = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1])
         return matrix.csr_matrix(flat.reshape(shape[0], shape[1]).astype(np.float64))
-    ones = np.ones(len(first))
-    return matrix.coo_matrix((ones, (first, second)), shape=tuple(shape)).tocsr()
+    counts = np.ones(len(first))
+    return matrix.coo_matrix((counts, (first, second)), shape=tuple(shape)).tocsr()

@@ -1,4 +1,4 @@
-"""Masking methods by name."""
+"""Mechanisms for tables, by name."""
 
 from veil.core.registry import Registry
 from veil.tables.mechanism import Mechanism
@@ -32,9 +32,9 @@ MECHANISMS: Registry[Mechanism] = Registry(
         "univariate": "veil.tables.mechanisms.microaggregation:Univariate",
     },
 )
-"""Methods for tables, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Mechanisms for tables, including those of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def mechanism(spec: str | Mechanism) -> Mechanism:
-    """Return a method from its spec, as ``mdav(k=10)``."""
+    """Return a mechanism from its spec, such as ``mdav(k=10)``."""
     return spec if isinstance(spec, Mechanism) else MECHANISMS.parse(spec)

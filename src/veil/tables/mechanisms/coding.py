@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError, ParameterError
@@ -27,7 +28,7 @@ from veil.tables.table import Table, unknown_column
 
 
 class Coding(Mechanism):
-    """What is beyond a value becomes a label, or the mean of all that is."""
+    """Replaces extreme values by a label, or by their mean."""
 
     family: ClassVar[str] = "Generalisation"
     kind: ClassVar[Kind] = "numeric"
@@ -47,29 +48,29 @@ class Coding(Mechanism):
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - checked by pydantic
         super().__init__(**parameters)
         if self.value is not None and self.share is not None:
-            raise ParameterError(f"{self.name} takes a value or a share, and not both.")
+            raise ParameterError(f"{self.name} takes either a value or a share.")
 
     def at(self, share: float) -> float:
-        """Return the quantile beyond which a share of the values lies."""
+        """Return the quantile that a `share` of the values exceeds."""
         return 1 - share
 
     @property
+    @override
     def alone(self) -> Alone:
-        """With a given value equal numbers are coded alike; shares and means are of all."""
         return "value" if self.value is not None and self.replace == "label" else ""
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Code each column."""
         del rng
-        made = {name: self._coded(table.column(name)) for name in columns}
-        return Masked(table.changed(made), np.arange(len(table)))
+        coded = {name: self._coded(table.column(name)) for name in columns}
+        return Masked(table.changed(coded), np.arange(len(table)))
 
     def _coded(self, column: Column) -> Column:
-        there = column.values[~column.missing]
+        present = column.values[~column.missing]
         limit = self.value
         if limit is None:
             share = 0.05 if self.share is None else self.share
-            limit = float(np.quantile(there, self.at(share))) if len(there) else 0.0
+            limit = float(np.quantile(present, self.at(share))) if len(present) else 0.0
         with np.errstate(invalid="ignore"):
             extreme = type(self).beyond(column.values, limit)
         if not extreme.any():
@@ -86,7 +87,7 @@ class Coding(Mechanism):
 class Top(Coding):
     """Replace the largest values by one label, or by their mean.
 
-    x > value becomes ">value"; with `share` (0.05 unless a value is given) the value is the
+    x > value becomes ">value"; with `share` (default 0.05) the value is the
     (1 - share) quantile, by linear interpolation.
     """
 
@@ -96,7 +97,7 @@ class Top(Coding):
 class Bottom(Coding):
     """Replace the smallest values by one label, or by their mean.
 
-    x < value becomes "<value"; with `share` (0.05 unless a value is given) the value is the share
+    x < value becomes "<value"; with `share` (default 0.05) the value is the share
     quantile, by linear interpolation.
     """
 
@@ -104,8 +105,8 @@ class Bottom(Coding):
     sign: ClassVar[str] = "<"
     beyond: ClassVar[Callable[[Floats, float], Any]] = np.less
 
+    @override
     def at(self, share: float) -> float:
-        """Return the quantile below which a share of the values lies."""
         return share
 
 
@@ -113,7 +114,7 @@ _BASES = 7  # at most
 
 
 def bases(table: Table) -> list[float]:
-    """Return round numbers from a fifth of the narrowest column's spread to twice the widest's."""
+    """Return round numbers from a fifth of the smallest to twice the largest column spread."""
     spreads = [
         float(np.nanstd(column.values))
         for column in map(table.column, table.qi)
@@ -128,7 +129,7 @@ def bases(table: Table) -> list[float]:
 
 
 def round_number(value: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, the nearest by ratio.
+    """Return the nearest 1, 2 or 5 times a power of ten, by ratio.
 
     >>> round_number(0.17), round_number(43.0), round_number(8.0)
     (0.2, 50.0, 10.0)
@@ -154,24 +155,26 @@ class Rounding(Mechanism):
     ]
     base: Annotated[
         float,
-        Field(gt=0, description="of which multiples are released", examples=[5.0],
+        Field(gt=0, description="values are rounded to its multiples", examples=[5.0],
               json_schema_extra=PRIVATE),
     ]  # fmt: skip
-    how: Annotated[Literal["nearest", "random"], Field(description="which multiple")] = "nearest"
+    how: Annotated[Literal["nearest", "random"], Field(description="direction of rounding")] = (
+        "nearest"
+    )
 
     @property
+    @override
     def random(self) -> bool:  # type: ignore[override]
-        """Whether anything is drawn."""
         return self.how == "random"
 
     @property
+    @override
     def alone(self) -> Alone:
-        """Each number is rounded by itself."""
         return "row"
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Round each column."""
-        made = {}
+        rounded = {}
         for name in columns:
             scaled = table[name] / self.base
             if self.how == "nearest":
@@ -179,8 +182,8 @@ class Rounding(Mechanism):
             else:
                 below = np.floor(scaled)
                 steps = below + (rng.random(len(scaled)) < scaled - below)
-            made[name] = Column(steps * self.base)
-        return Masked(table.changed(made), np.arange(len(table)))
+            rounded[name] = Column(steps * self.base)
+        return Masked(table.changed(rounded), np.arange(len(table)))
 
 
 class Recode(Mechanism):
@@ -200,19 +203,19 @@ class Recode(Mechanism):
     origin: Annotated[float, Field(description="where an interval begins")] = 0.0
 
     @property
+    @override
     def alone(self) -> Alone:
-        """Equal numbers are in one interval."""
         return "value"
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Recode each column by its different values."""
         del rng
-        made = {name: self._recoded(table.column(name)) for name in columns}
-        return Masked(table.changed(made), np.arange(len(table)))
+        recoded = {name: self._recoded(table.column(name)) for name in columns}
+        return Masked(table.changed(recoded), np.arange(len(table)))
 
     def _recoded(self, column: Column) -> Column:
-        there = np.flatnonzero(~column.missing)
-        values = column.values[there]
+        present = np.flatnonzero(~column.missing)
+        values = column.values[present]
         whole = bool((values == np.rint(values)).all())
         whole = whole and float(self.width).is_integer() and float(self.origin).is_integer()
         steps = np.floor((values - self.origin) / self.width)
@@ -222,13 +225,13 @@ class Recode(Mechanism):
             interval(number, self.width, self.origin, whole=whole)
             for number in values[first].tolist()
         ]
-        made = np.full(len(column), None, dtype=object)
-        made[there] = labels[at]
-        return Column(made)
+        texts = np.full(len(column), None, dtype=object)
+        texts[present] = labels[at]
+        return Column(texts)
 
 
 def relabel(column: Column, labels: Sequence[str | None]) -> Column:
-    """Give each category of a column another label; what is missing stays missing."""
+    """Return a column with new category labels; missing values stay missing."""
     table = np.empty(len(labels) + 1, dtype=object)
     table[:] = [*labels, None]  # the code of a missing value, -1, takes the last
     return Column(table[column.codes])
@@ -237,8 +240,8 @@ def relabel(column: Column, labels: Sequence[str | None]) -> Column:
 class Generalise(Mechanism):
     """Replace all values of a column by their labels at one level of its hierarchy.
 
-    `levels`, as in 'age=2,sex=1', names columns and the level of each; else every column with a
-    hierarchy is at `level`. Nothing is proved by itself: `veil.tables.anonymity` measures k.
+    `levels`, such as 'age=2,sex=1', sets the level of each column; otherwise every column with a
+    hierarchy is at `level`. Nothing is proved; `veil.tables.anonymity` measures k.
     """
 
     name: ClassVar[str] = "generalise"
@@ -247,43 +250,43 @@ class Generalise(Mechanism):
     kind: ClassVar[Kind] = "any"
     random: ClassVar[bool] = False
     level: Annotated[int, Field(ge=0, description="of all columns", json_schema_extra=PRIVATE)] = 1
-    levels: Annotated[str, Field(description="by column instead, as 'age=2,sex=1'")] = ""
+    levels: Annotated[str, Field(description="per column instead, such as 'age=2,sex=1'")] = ""
 
     @property
+    @override
     def alone(self) -> Alone:
-        """Equal values get one label."""
         return "value"
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Look each value up."""
         del rng
         levels = self._levels(table, columns)
-        made = {
+        generalised = {
             name: generalise_column(table.column(name), table.hierarchy(name), level, name)
             for name, level in levels.items()
         }
-        return Masked(table.changed(made), np.arange(len(table)), levels=levels)
+        return Masked(table.changed(generalised), np.arange(len(table)), levels=levels)
 
     def _levels(self, table: Table, columns: Sequence[str]) -> dict[str, int]:
         if not self.levels:
             return dict.fromkeys(columns, self.level)
-        made = {}
+        levels = {}
         for pair in self.levels.split(","):
             name, _, level = pair.partition("=")
             name = name.strip()
             if name not in table:
                 raise unknown_column(name, table.columns)
             if not level.strip().isdecimal():
-                raise ParameterError("Levels are whole numbers, as in 'age=2,sex=1'.")
-            made[name] = int(level)
-        return made
+                raise ParameterError("Levels must be integers, as in 'age=2,sex=1'.")
+            levels[name] = int(level)
+        return levels
 
 
 def generalise_column(column: Column, hierarchy: Hierarchy, level: int, name: str) -> Column:
-    """Return a column at a level of its hierarchy."""
+    """Return a column generalised to a level of its hierarchy."""
     if level > hierarchy.height:
         raise InputError(
-            f"The hierarchy of '{name}' has levels 0 to {hierarchy.height}; {level} is beyond."
+            f"The hierarchy of '{name}' has levels 0 to {hierarchy.height}. Got {level} instead."
         )
     if level == 0:
         return column
@@ -291,18 +294,17 @@ def generalise_column(column: Column, hierarchy: Hierarchy, level: int, name: st
     return relabel(column, [hierarchy.labels[level][code] for code in codes])
 
 
-CAVEAT = (
-    "k holds only if a missing value is taken to match every value, for whoever reads the table."
-)
+CAVEAT = "k holds only if every reader of the table takes a missing value to match every value."
 
 
 class Suppress(Mechanism):
-    """Blank single quasi-identifiers until every row has k rows that match it.
+    """Suppress single quasi-identifiers until every row matches at least k rows.
 
-    A missing value matches every value, on both sides. Rows with fewer than k matches are taken
-    by their number of matches, then by row; of such a row the cell is blanked whose blanking gives
-    most matches, of equal ones that of the column with the fewest blanks so far, then of the first
-    column (or the first of `importance`, as 'sex,age': least important first), until it has k.
+    A missing value matches every value, on both sides. Rows with fewer than k matches are handled
+    in the order of their number of matches, then of their row number. In each, the cell whose
+    suppression gives most matches is suppressed, until the row has k matches. Ties go to the
+    column with the fewest suppressed cells, then to the first one (or the first of `importance`,
+    such as 'sex,age': least important first).
 
     References
     ----------
@@ -319,13 +321,15 @@ class Suppress(Mechanism):
     ]
     most_cells: ClassVar[int | None] = 18_000
     k: Annotated[int, Field(ge=2, description="rows that match", json_schema_extra=PRIVATE)] = 2
-    importance: Annotated[str, Field(description="columns to blank first, by commas")] = ""
+    importance: Annotated[
+        str, Field(description="columns to suppress first, separated by commas")
+    ] = ""
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Blank cells."""
         del rng
         if self.k > len(table):
-            raise InputError(f"k = {self.k} is more than the table has rows.")
+            raise InputError(f"k = {self.k} is larger than the number of rows. Try a smaller k.")
         order = self._order(table, columns)
         codes = np.stack([table.column(name).codes for name in columns], axis=1).copy()
         matching = Matching(codes)
@@ -337,28 +341,29 @@ class Suppress(Mechanism):
                 at = _choice(matching, codes[row], blanks, order)
                 matching.change(int(row), at, MISSING)
                 blanks[at] += 1
-        made = {}
+        masked = {}
         for i, name in enumerate(columns):
             column = table.column(name)
             gone = (codes[:, i] == MISSING) & ~column.missing
-            made[name] = blank(column, np.flatnonzero(gone)) if gone.any() else column
-        told = nothing(CAVEAT)
+            masked[name] = blank(column, np.flatnonzero(gone)) if gone.any() else column
+        guarantee = nothing(CAVEAT)
         return Masked(
-            table.changed(made), np.arange(len(table)), told, kept={"blanked": int(blanks.sum())}
+            table.changed(masked),
+            np.arange(len(table)),
+            guarantee,
+            kept={"blanked": int(blanks.sum())},
         )
 
     def _order(self, table: Table, columns: Sequence[str]) -> Ids:
-        """Return the place of each column among those that are to be blanked first."""
-        named = [name.strip() for name in self.importance.split(",") if name.strip()]
-        for name in named:
+        importance = [name.strip() for name in self.importance.split(",") if name.strip()]
+        for name in importance:
             if name not in columns:
                 raise unknown_column(name, table.columns)
-        ranked = [*named, *(name for name in columns if name not in named)]
+        ranked = [*importance, *(name for name in columns if name not in importance)]
         return np.array([ranked.index(name) for name in columns], dtype=np.int64)
 
 
 def _choice(matching: Matching, row: Ids, blanks: Ids, order: Ids) -> int:
-    """Return the column whose blanking gives the row most matches."""
     best: tuple[float, int, int, int] | None = None
     for at in np.flatnonzero(row != MISSING):
         tried = row.copy()
@@ -366,12 +371,12 @@ def _choice(matching: Matching, row: Ids, blanks: Ids, order: Ids) -> int:
         rank = (-matching.count(tried), int(blanks[at]), int(order[at]), int(at))
         best = rank if best is None or rank < best else best
     if best is None:
-        raise InputError("A row cannot be matched by k rows, however much is blanked.")
+        raise InputError("A row cannot match k rows, even if all its cells are suppressed.")
     return best[3]
 
 
 def blank(column: Column, rows: Ids) -> Column:
-    """Return a column with some values missing."""
+    """Return the column with these rows set to missing."""
     if column.numeric:
         values = column.values.copy()
         values[rows] = np.nan

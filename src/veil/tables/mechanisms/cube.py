@@ -16,21 +16,21 @@ from veil.tables.table import Table
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """Levels of one column.
+    """The generalisation levels of one column.
 
-    A missing value is a label of its own until the top, where all are one.
+    A missing value has its own label below the top, where all labels are one.
 
     Attributes
     ----------
     codes
-        Per level the label of each category (categories,), or (categories + 1,) where a value is
-        missing: the code of a missing one, -1, finds its own at the end.
+        Per level the label of each category (categories,). With missing values it has one more
+        entry at the end, which their code, -1, indexes.
     labels
-        Per level the labels that occur; None for what is missing.
+        Per level the labels that occur; None for a missing value.
     leaves
-        Per level, of how many leaves of the hierarchy each label is.
+        Per level, the number of leaves of the hierarchy below each label.
     domain
-        How many leaves the hierarchy has.
+        Number of leaves in the hierarchy.
     """
 
     codes: tuple[Ids, ...]
@@ -41,28 +41,30 @@ class Ladder:
 
     @property
     def height(self) -> int:
-        """The level of the top."""
+        """Level of the top."""
         return len(self.codes) - 1
 
     def map(self, low: int, high: int) -> Ids:
-        """Return the label at a level of each label at a lower one."""
-        found = self._maps.get((low, high))
-        if found is None:
-            found = np.zeros(len(self.labels[low]), dtype=np.int64)
-            found[self.codes[low]] = self.codes[high]
-            self._maps[low, high] = found
-        return found
+        """Return the label at level `high` of each label at level `low`."""
+        mapping = self._maps.get((low, high))
+        if mapping is None:
+            mapping = np.zeros(len(self.labels[low]), dtype=np.int64)
+            mapping[self.codes[low]] = self.codes[high]
+            self._maps[low, high] = mapping
+        return mapping
 
     @classmethod
     def of(cls, column: Column, hierarchy: Hierarchy) -> "Ladder":
-        """Look up the values that a column has."""
+        """Return the levels of a column, restricted to the values that it contains."""
         leaves = hierarchy.at(column)
         gaps = bool(column.missing.any())
         codes, labels, under = [], [], []
-        for level, (names, told) in enumerate(zip(hierarchy.labels, hierarchy.codes, strict=True)):
-            used, at = np.unique(told[leaves], return_inverse=True)
+        for level, (names, level_codes) in enumerate(
+            zip(hierarchy.labels, hierarchy.codes, strict=True)
+        ):
+            used, at = np.unique(level_codes[leaves], return_inverse=True)
             names_here: list[str | None] = [names[code] for code in used]
-            below = np.bincount(told, minlength=len(names))[used]
+            below = np.bincount(level_codes, minlength=len(names))[used]
             if gaps and level and level == hierarchy.height and len(used):
                 at = np.append(at, 0)
             elif gaps:
@@ -82,7 +84,7 @@ _ROOM = 4  # cells of a dense table of counts for each key, above which keys are
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Counts at one node: words of keys (m,), ascending, and how many rows have each (m,)."""
+    """Counts at one node: words of ascending keys (m,), and the number of rows of each (m,)."""
 
     node: Node
     words: tuple[Ids, ...]
@@ -93,10 +95,10 @@ class Tally:
 
 
 class Cube:
-    """The rows of a table, counted by the labels of columns and by a value that stays as it is.
+    """Counts of rows by the labels of columns, and by a value that is not generalised.
 
-    A key has a field of bits for each column, as many as the labels at its level need, and the
-    value in the lowest bits; what does not fit into one word goes on in the next.
+    A key has a bit field per column, as wide as the labels of its level need, and the value in the
+    lowest bits. Fields that do not fit into one word continue in the next.
     """
 
     def __init__(self, ladders: Sequence[Ladder], values: int = 1) -> None:
@@ -108,7 +110,6 @@ class Cube:
         self._words = self._shared_out()
 
     def _shared_out(self) -> list[list[int]]:
-        """Say which columns each word has."""
         words: list[list[int]] = [[]]
         room = _BITS - self.value_bits
         for column, widths in enumerate(self._widths):
@@ -120,7 +121,7 @@ class Cube:
         return words
 
     def offsets(self, word: int, node: Node) -> Iterator[tuple[int, int, int]]:
-        """Yield for each column of a word at a node: its number, first bit and width."""
+        """Yield the number, first bit and width of each column in a word at a node."""
         at = self.value_bits if word == 0 else 0
         for column in self._words[word]:
             width = self._widths[column][node[column]]
@@ -136,7 +137,7 @@ class Cube:
     ) -> Tally:
         """Count rows by their categories (n,) and value (n,) at the lowest node.
 
-        `counts` says of how many records each row is (n,).
+        `counts` is the number of records that each row stands for (n,).
         """
         node = (0,) * len(self.ladders)
         words = []
@@ -149,19 +150,15 @@ class Cube:
             words.append(key)
         return self._grouped(node, words, counts)
 
-    def rolled(self, tally: Tally, node: Node) -> Tally:
-        """Return the counts at a node from those at one below it."""
+    def roll_up(self, tally: Tally, node: Node) -> Tally:
+        """Return the counts at a node, computed from those of a node below it."""
         words = [self._moved(word, key, tally.node, node) for word, key in enumerate(tally.words)]
         return self._grouped(node, words, tally.count)
 
     def _moved(self, word: int, key: Ids, low: Node, high: Node) -> Ids:
-        """Write each field at its new level; fields that stay move together."""
-        made = key & ((1 << self.value_bits) - 1) if word == 0 else np.zeros_like(key)
-        start, until, goal = (
-            -1,
-            -1,
-            -1,
-        )  # of a run of fields that stay: its bits, and its new place
+        """Rewrite each field at its new level; runs of unchanged fields move together."""
+        moved = key & ((1 << self.value_bits) - 1) if word == 0 else np.zeros_like(key)
+        start, until, goal = -1, -1, -1  # a run of unchanged fields: its bits, and its new offset
         fields = zip(self.offsets(word, low), self.offsets(word, high), strict=True)
         for (column, at, width), (_, new, _) in fields:
             if low[column] == high[column]:
@@ -169,14 +166,13 @@ class Cube:
                     start, goal = at, new
                 until = at + width
                 continue
-            made |= _run(key, start, until, goal)
+            moved |= _run(key, start, until, goal)
             start = -1
             digit = (key >> at) & ((1 << width) - 1)
-            made |= self.ladders[column].map(low[column], high[column]).take(digit) << new
-        return made | _run(key, start, until, goal)
+            moved |= self.ladders[column].map(low[column], high[column]).take(digit) << new
+        return moved | _run(key, start, until, goal)
 
     def _grouped(self, node: Node, words: list[Ids], count: Ids | None) -> Tally:
-        """Add up equal keys."""
         if len(words) == 1 and 1 << self._bits(0, node) <= _ROOM * len(words[0]) + 1024:
             dense = np.bincount(words[0], count)
             keys = np.flatnonzero(dense)
@@ -191,27 +187,27 @@ class Cube:
         return Tally(node, tuple(key[new] for key in ordered), _sums(counts, new))
 
     def _sorted(self, node: Node, key: Ids, count: Ids) -> tuple[Ids, Ids]:
-        """Sort keys and add up; counts ride in the lowest bits of a word where there is room."""
+        """Sort keys and sum their counts, which go into low bits of the keys if they fit."""
         bits = int(count.max(initial=0)).bit_length()
         if self._bits(0, node) + bits > _BITS:
             order = np.argsort(key)
             key, count = key[order], count[order]
         else:
-            both = (key << bits) | count
-            both.sort()
-            key, count = both >> bits, both & ((1 << bits) - 1)
+            packed = (key << bits) | count
+            packed.sort()
+            key, count = packed >> bits, packed & ((1 << bits) - 1)
         new = _new((key,))
         return key[new], _sums(count, new)
 
     def labels(self, tally: Tally, rows: Ids) -> Iterator[tuple[int, Ids]]:
-        """Yield for each column its number and the labels of some keys of a tally."""
+        """Yield the number of each column, and its labels at some keys of a tally."""
         for word, key in enumerate(tally.words):
-            chosen = key[rows]
+            selected = key[rows]
             for column, at, width in self.offsets(word, tally.node):
-                yield column, (chosen >> at) & ((1 << width) - 1)
+                yield column, (selected >> at) & ((1 << width) - 1)
 
     def owners(self, tally: Tally) -> Ids:
-        """Return the class of each key (m,): keys that differ in the value alone are of one."""
+        """Return the class of each key (m,); keys that differ only in the value share one."""
         parts = (tally.words[0] >> self.value_bits, *tally.words[1:])
         return np.cumsum(_new(parts)) - 1
 
@@ -221,37 +217,36 @@ class Cube:
 
 
 def _new(words: Sequence[Ids]) -> NDArray[np.bool_]:
-    """Tell where sorted keys (m,) are other than the one before."""
-    made = np.zeros(len(words[0]), dtype=np.bool_)
-    made[:1] = True
+    """Return which sorted keys (m,) differ from their predecessor."""
+    new = np.zeros(len(words[0]), dtype=np.bool_)
+    new[:1] = True
     for key in words:
-        made[1:] |= key[1:] != key[:-1]
-    return made
+        new[1:] |= key[1:] != key[:-1]
+    return new
 
 
 def _sums(count: Ids, new: NDArray[np.bool_]) -> Ids:
-    """Add up the counts (m,) of equal keys."""
     first = np.flatnonzero(new)
     return np.add.reduceat(count, first) if len(first) else count
 
 
 def _run(key: Ids, start: int, until: int, goal: int) -> Ids | int:
-    """Return a run of bits at its new place; nothing if there is none."""
+    """Return a run of bits at its new offset; 0 if there is no run."""
     if start < 0:
         return 0
     return ((key >> start) & ((1 << (until - start)) - 1)) << goal
 
 
 Tallies = tuple[Tally, ...]
-_STORED = 8  # times the counts at the bottom, that many others are kept
+_STORED = 8  # other counts to cache, as a multiple of those at the bottom
 _FEW = 1 << 20
 
 
 class Counter:
-    """Counts a table at the nodes of the lattice of its columns.
+    """Counts the classes of a table at the nodes of its generalisation lattice.
 
-    Rows are read once; from then on only different ones count. For criteria on confidential
-    columns there is one cube for each of them. `counts` says of how many records each row is.
+    Rows are read once; afterwards only distinct ones matter. With criteria on confidential columns
+    there is one cube per such column. `counts` is the number of records that each row stands for.
     """
 
     def __init__(
@@ -261,7 +256,7 @@ class Counter:
         confidential: Sequence[str] = (),
         counts: Ids | None = None,
     ) -> None:
-        self.ladders = [Ladder.of(table.column(one), table.hierarchy(one)) for one in columns]
+        self.ladders = [Ladder.of(table.column(name), table.hierarchy(name)) for name in columns]
         self.shape = tuple(ladder.height + 1 for ladder in self.ladders)
         shrinks = [len(ladder.labels[0]) for ladder in self.ladders]
         self._order = sorted(range(len(shrinks)), key=lambda column: -shrinks[column])
@@ -278,7 +273,7 @@ class Counter:
             self._cubes.append(Cube(self.ladders))
             bottom.append(self._cubes[0].bottom(codes, None, counts))
         self._stored: list[Tallies] = [tuple(bottom)]
-        self._held = 0  # counts that are kept, without those at the bottom
+        self._held = 0  # cached counts, without those at the bottom
         self._nodes = np.zeros((64, len(columns)), dtype=np.int64)
         self._sizes = np.full(64, len(bottom[0]), dtype=np.int64)
 
@@ -286,20 +281,20 @@ class Counter:
         """Count the classes of a node from the smallest tally below it."""
         below = np.flatnonzero((self._nodes[: len(self._stored)] <= node).all(axis=1))
         source: Tallies = self._stored[int(below[np.argmin(self._sizes[below])])]
-        for column in self._order:  # step by step, so that what is between serves others, too
+        for column in self._order:  # in steps, so that other nodes can reuse them
             between = source[0].node
             if between[column] != node[column]:
                 step = (*between[:column], node[column], *between[column + 1 :])
-                source = self._rolled(source, step)
+                source = self._roll_up(source, step)
                 self._store(source)
         return source
 
-    def _rolled(self, tallies: Tallies, node: Node) -> Tallies:
+    def _roll_up(self, tallies: Tallies, node: Node) -> Tallies:
         pairs = zip(self._cubes, tallies, strict=True)
-        return tuple(cube.rolled(tally, node) for cube, tally in pairs)
+        return tuple(cube.roll_up(tally, node) for cube, tally in pairs)
 
     def _store(self, tallies: Tallies) -> None:
-        """Keep counts for others above them; the largest go when there are too many."""
+        """Cache counts for nodes above them; the largest are dropped when there are too many."""
         place = len(self._stored)
         if place == len(self._nodes):
             self._nodes = np.concatenate([self._nodes, self._nodes])
@@ -321,7 +316,7 @@ class Counter:
         self._held = int(self._sizes[1 : len(places)].sum())
 
     def walk(self) -> Iterator[Tallies]:
-        """Count every node, each from one child; a few tallies are held at a time."""
+        """Yield the counts at every node, each from a child, with few in memory at a time."""
         yield from self._walk(self._stored[0], self._order)
 
     def _walk(self, tallies: Tallies, columns: list[int]) -> Iterator[Tallies]:
@@ -333,11 +328,11 @@ class Counter:
             if level:
                 node = list(tallies[0].node)
                 node[column] = level
-                tallies = self._rolled(tallies, tuple(node))
+                tallies = self._roll_up(tallies, tuple(node))
             yield from self._walk(tallies, rest)
 
     def classes(self, tallies: Tallies) -> Classes:
-        """Return the sizes of the classes at a node, and how confidential values spread."""
+        """Return the sizes of the classes at a node, and the confidential values in them."""
         if not self._values:
             return Classes(tallies[0].count)
         spreads = []
@@ -348,20 +343,20 @@ class Counter:
             )
         return Classes(spreads[0].sizes.astype(np.int64), tuple(spreads))
 
-    def labels(self, tallies: Tallies, some: NDArray[np.bool_]) -> Iterator[tuple[int, Ids]]:
-        """Yield for each column its number and the labels of some classes at a node."""
+    def labels(self, tallies: Tallies, selected: NDArray[np.bool_]) -> Iterator[tuple[int, Ids]]:
+        """Yield the number of each column, and its labels in the selected classes of a node."""
         cube, tally = self._cubes[0], tallies[0]
         first = np.arange(len(tally))
         if self._values:
             first = np.flatnonzero(np.diff(cube.owners(tally), prepend=-1))
-        return cube.labels(tally, first[some])
+        return cube.labels(tally, first[selected])
 
 
 Minimise = Literal["dm", "precision", "entropy", "ncp"]
 
 
 class Discernibility:
-    """The sum of squared class sizes, and n for each row that is suppressed.
+    """The sum of squared class sizes, plus n for each suppressed row.
 
     References
     ----------
@@ -375,21 +370,21 @@ class Discernibility:
         self._rows = rows
 
     def all(self, tallies: Tallies, classes: Classes) -> float:
-        """Return what all rows cost at a node, none suppressed; no node above it costs less."""
+        """Return the cost of a node without suppression, a lower bound for all nodes above it."""
         del tallies
         return int(np.dot(classes.sizes, classes.sizes))
 
     def more(self, tallies: Tallies, classes: Classes, failing: Bools) -> float:
-        """Return what it costs more to suppress the classes that fail."""
+        """Return the additional cost of suppressing the failing classes."""
         del tallies
         sizes = classes.sizes[failing]
         return int(self._rows * sizes.sum() - np.dot(sizes, sizes))
 
 
 class CellCost:
-    """The sum over cells of what their labels cost more than values do; `top` if suppressed."""
+    """The sum over cells of the extra cost of their labels; `top` if suppressed."""
 
-    slack = 1e-9  # of a loss, below which two are equal: sums are rounded
+    slack = 1e-9  # relative difference up to which losses are equal, since sums are rounded
 
     def __init__(
         self,
@@ -406,13 +401,13 @@ class CellCost:
         ]
 
     def all(self, tallies: Tallies, classes: Classes) -> float:
-        """Return what all rows cost at a node, none suppressed; no node above it costs less."""
+        """Return the cost of a node without suppression, a lower bound for all nodes above it."""
         del classes
         pairs = zip(self._sums, tallies[0].node, strict=True)
         return sum(sums[level] - sums[0] for sums, level in pairs) * self._scale
 
     def more(self, tallies: Tallies, classes: Classes, failing: Bools) -> float:
-        """Return what it costs more to suppress the classes that fail."""
+        """Return the additional cost of suppressing the failing classes."""
         sizes = classes.sizes[failing].astype(np.float64)
         total = 0.0
         for column, labels in self._counter.labels(tallies, failing):
@@ -431,7 +426,7 @@ def cost(
     counter: Counter,
     counts_of_rows: Ids | None = None,
 ) -> Cost:
-    """Return what is minimised: a sum over classes, or over cells."""
+    """Return the cost to minimise: a sum over classes, or over cells."""
     rows = len(table) if counts_of_rows is None else int(counts_of_rows.sum())
     if minimise == "dm":
         return Discernibility(rows)
@@ -444,7 +439,10 @@ def cost(
         rows_of = [np.bincount(above, bottom).astype(np.float64) for above in maps]
         counts.append(rows_of)
         costs.append(
-            [_label_costs(minimise, ladder, level, some) for level, some in enumerate(rows_of)]
+            [
+                _label_costs(minimise, ladder, level, level_rows)
+                for level, level_rows in enumerate(rows_of)
+            ]
         )
     if minimise == "entropy":
         return CellCost(counter, counts, costs, float(np.log2(rows)), 1.0)
@@ -452,7 +450,6 @@ def cost(
 
 
 def _label_costs(minimise: Minimise, ladder: Ladder, level: int, rows: Floats) -> Floats:
-    """Return what a row with each label of a level costs."""
     if minimise == "entropy":
         return np.log2(rows)
     if minimise == "precision":

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
@@ -31,16 +32,16 @@ from veil.tables.table import Table, row_classes
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Of one node.
+    """The evaluation of a node.
 
     Attributes
     ----------
     failing
-        Rows of classes that fail, which are suppressed.
+        Number of rows in failing classes, which are suppressed.
     loss
-        What it loses, with those rows suppressed.
+        Loss with those rows suppressed.
     bound
-        What no node above it can lose less than.
+        Lower bound on the loss of all nodes above it.
     """
 
     failing: int
@@ -49,7 +50,7 @@ class Verdict:
 
 
 class NodeJudge:
-    """Judges each node once."""
+    """Evaluates nodes, each once."""
 
     def __init__(
         self, counter: Counter, criteria: tuple[Criterion, ...], cost: Cost, limit: int
@@ -60,20 +61,20 @@ class NodeJudge:
 
     @property
     def lasting(self) -> bool:
-        """Whether every node above a satisfying one satisfies, too."""
+        """Whether every node above a satisfying node satisfies, too."""
         return self.limit == 0 or all(criterion.lasting for criterion in self._criteria)
 
     def verdict(self, node: Node) -> Verdict:
-        """Judge a node."""
-        found = self.verdicts.get(node)
-        return found if found is not None else self._judged(self.counter.at(node))
+        """Return the evaluation of a node."""
+        verdict = self.verdicts.get(node)
+        return verdict if verdict is not None else self._judged(self.counter.at(node))
 
     def satisfies(self, node: Node) -> bool:
-        """Tell whether no more rows fail than may be suppressed."""
+        """Return whether the failing rows are at most those that may be suppressed."""
         return self.verdict(node).failing <= self.limit
 
     def every(self) -> Iterator[tuple[Node, Verdict]]:
-        """Judge all nodes."""
+        """Evaluate all nodes."""
         for tallies in self.counter.walk():
             yield tallies[0].node, self._judged(tallies)
 
@@ -83,19 +84,19 @@ class NodeJudge:
         rows = int(classes.sizes[failing].sum())
         whole = self.cost.all(tallies, classes)
         more = self.cost.more(tallies, classes, failing) if rows else 0
-        made = self.verdicts[tallies[0].node] = Verdict(rows, whole + more, whole)
-        return made
+        verdict = self.verdicts[tallies[0].node] = Verdict(rows, whole + more, whole)
+        return verdict
 
 
 class Tags:
-    """Which nodes satisfy, where all above one that does do, and none below one that fails."""
+    """Which nodes satisfy, if satisfying is inherited upwards and failing downwards."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.known: Bools = np.zeros(shape, dtype=np.bool_)
         self.satisfying: Bools = np.zeros(shape, dtype=np.bool_)
 
     def mark(self, node: Node, *, satisfies: bool) -> None:
-        """Tag a node and all that follows from it."""
+        """Tag a node, and all nodes above or below it that follow."""
         if satisfies:
             above = tuple(slice(level, None) for level in node)
             self.known[above] = self.satisfying[above] = True
@@ -104,21 +105,21 @@ class Tags:
 
 
 def by_height(nodes: Ids) -> list[Node]:
-    """Order nodes (m, columns) by their sum of levels, then by their levels."""
+    """Return nodes (m, columns) ordered by sum of levels, then by levels."""
     order = np.lexsort((*nodes.T[::-1], nodes.sum(axis=1)))
     return [tuple(node) for node in nodes[order].tolist()]
 
 
 def minimal(satisfying: Bools) -> Bools:
-    """Return the satisfying nodes with no satisfying node strictly below them."""
+    """Return which nodes satisfy and have no satisfying node strictly below them."""
     reached = satisfying.copy()
     for axis in range(reached.ndim):
         reached = np.logical_or.accumulate(reached, axis=axis)
-    made = satisfying.copy()
-    for axis in range(made.ndim):
-        upper = np.moveaxis(made, axis, 0)
+    minima = satisfying.copy()
+    for axis in range(minima.ndim):
+        upper = np.moveaxis(minima, axis, 0)
         upper[1:] &= ~np.moveaxis(reached, axis, 0)[:-1]
-    return made
+    return minima
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,16 +129,16 @@ class LatticeResult:
     Attributes
     ----------
     columns
-        Of which a node has the levels, in this order.
+        Columns that the levels of a node refer to, in this order.
     best
-        The satisfying node that loses least; of equal ones that of the smallest sum of levels,
-        then the first by levels.
+        The satisfying node with the smallest loss; ties go to the smallest sum of levels, then to
+        the first by levels.
     loss, suppressed
-        What it loses, and how many rows it suppresses.
+        Its loss, and the number of rows that it suppresses.
     satisfying
-        Which nodes satisfy, by levels.
+        Which nodes satisfy, indexed by levels.
     judged
-        How many nodes were counted.
+        Number of nodes that were evaluated.
     how
         How the nodes were searched.
     """
@@ -152,21 +153,21 @@ class LatticeResult:
 
     @property
     def minimal(self) -> tuple[Node, ...]:
-        """The satisfying nodes with no satisfying node strictly below them."""
+        """Satisfying nodes with no satisfying node strictly below them."""
         return tuple(by_height(np.argwhere(minimal(self.satisfying))))
 
 
 def allowed(suppression: float, rows: int) -> int:
-    """Return how many rows may be suppressed: the share as it is written, times the rows."""
+    """Return the number of rows that may be suppressed, with exact decimal arithmetic."""
     return math.floor(Fraction(repr(suppression)) * rows)
 
 
 def best(judge: NodeJudge, satisfying: Bools) -> Node:
-    """Return the satisfying node that loses least.
+    """Return the satisfying node with the smallest loss.
 
-    Without suppression only minimal nodes can be best, as all losses grow with levels. With it
-    they need not: a node above may suppress fewer rows. But no node above one loses less than that
-    one would with no row suppressed, which leaves few nodes to be judged.
+    Without suppression only minimal nodes can be best, because losses grow with levels. With
+    suppression a higher node may suppress fewer rows. But its loss is at least that of any node
+    below it without suppression, so few nodes need to be evaluated.
     """
     if judge.limit == 0:
         nodes = by_height(np.argwhere(minimal(satisfying)))
@@ -206,35 +207,34 @@ def _least(judge: NodeJudge, nodes: list[Node]) -> Node:
 
 
 def unsatisfied(judge: NodeJudge, rows: int) -> InputError:
-    """Say that no node satisfies, and what would do."""
+    """Return the error that no node satisfies, with what would."""
     least = min(verdict.failing for _, verdict in judge.every())
     if least >= rows:
         return InputError(
-            "No generalisation satisfies what is asked, however many rows are suppressed; lower k"
+            "No generalisation meets the requirements, however many rows are suppressed. Lower k"
             " or l, or raise t or c."
         )
     share = math.ceil(10_000 * least / rows) / 10_000
     return InputError(
-        f"No generalisation satisfies what is asked with at most {judge.limit:,} rows suppressed;"
-        f" the fewest are {least:,}, with suppression={share:g}. Raise it, or lower k or l."
+        f"No generalisation meets the requirements with at most {judge.limit:,} rows suppressed."
+        f" At least {least:,} rows must go: try suppression={share:g}, or lower k or l."
     )
 
 
 _MOST = 1_000_000  # nodes
-ALL = "every node was judged"
+ALL = "every node was evaluated"
 FALLBACK = (
-    "every node was judged: with suppression a class that satisfies may fail when a suppressed one"
-    " joins it, so that nothing follows from one node for others"
+    "every node was evaluated: with suppression, a class that passes may fail when suppressed rows"
+    " join it, so one node does not determine others"
 )
 
 
 class LatticeMethod(Anonymiser):
-    """Generalises every column to one level and suppresses the rows of classes that fail.
+    """Generalises whole columns and suppresses the rows of failing classes.
 
-    A node of the lattice has a level for each column. It satisfies if the classes that fail have
-    at most floor(suppression n) rows. All methods find the same: the satisfying node that loses
-    least by `minimise`, as long as what they conclude without counting is sound; where it is not,
-    they judge every node and say so.
+    A node of the lattice has a level for each column. It satisfies if its failing classes have
+    at most floor(suppression n) rows. All subclasses return the satisfying node with the smallest
+    loss by `minimise`. If their shortcuts are not sound, they evaluate every node and report it.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"qi", "hierarchies"})
@@ -242,34 +242,32 @@ class LatticeMethod(Anonymiser):
     suppression: Annotated[
         float, Field(ge=0, lt=1, description="share of the rows that may be removed")
     ] = 0.0
-    minimise: Annotated[Minimise, Field(description="what the levels should lose least of")] = (
-        "ncp"
-    )
+    minimise: Annotated[Minimise, Field(description="loss to minimise")] = "ncp"
 
     @abstractmethod
-    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
-        """Tag every node, and say how; only called where tagging is sound."""
+    def tag_nodes(self, judge: NodeJudge, tags: Tags) -> str:
+        """Tag every node, and return how; only called if tagging is sound."""
 
     def search(
         self, table: Table, columns: Sequence[str] | None = None, counts: Ids | None = None
     ) -> LatticeResult:
-        """Find the satisfying nodes, and of these the best.
+        """Return the satisfying nodes, and the best of them.
 
-        `counts` says of how many records each row is (n,), where equal ones are one row.
+        `counts` is the number of records that each row stands for (n,), if equal ones are merged.
         """
         names, records = self.chosen(table, columns), _records(table, counts)
-        self.checked(table, records)
+        self.require_feasible(table, records)
         nodes = math.prod(table.hierarchy(name).height + 1 for name in names)
         if nodes > _MOST:
             raise InputError(
-                f"The levels of these columns can be combined in {nodes:,} ways, more than"
-                f" {_MOST:,}; take fewer columns or levels, or mondrian, which needs none."
+                f"The levels of these columns have {nodes:,} combinations, more than {_MOST:,}."
+                " Use fewer columns or levels, or mondrian, which needs no levels."
             )
-        asked = self.asked
-        counter = Counter(table, names, asked.columns(table), counts)
+        requirements = self.requirements
+        counter = Counter(table, names, requirements.columns(table), counts)
         judge = NodeJudge(
             counter,
-            asked.criteria(table, counts),
+            requirements.criteria(table, counts),
             cost(self.minimise, table, names, counter, counts),
             allowed(self.suppression, records),
         )
@@ -285,47 +283,46 @@ class LatticeMethod(Anonymiser):
     def _satisfying(self, judge: NodeJudge) -> tuple[Bools, str]:
         tags = Tags(judge.counter.shape)
         if judge.lasting:
-            return tags.satisfying, self.tagged(judge, tags)
+            return tags.satisfying, self.tag_nodes(judge, tags)
         for node, verdict in judge.every():
             tags.satisfying[node] = verdict.failing <= judge.limit
         return tags.satisfying, FALLBACK
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Search, generalise and suppress."""
         del rng
         return self.masked(table, columns)
 
     def masked(self, table: Table, columns: Sequence[str], counts: Ids | None = None) -> Masked:
-        """Do the same where each row is of so many records (n,)."""
-        found = self.search(table, columns, counts)
-        ladders = [Ladder.of(table.column(one), table.hierarchy(one)) for one in columns]
+        """Mask a table whose rows stand for `counts` records each (n,)."""
+        result = self.search(table, columns, counts)
+        ladders = [Ladder.of(table.column(name), table.hierarchy(name)) for name in columns]
         classes = row_classes(
             [
                 ladder.codes[level][table.column(name).codes]
-                for name, ladder, level in zip(columns, ladders, found.best, strict=True)
+                for name, ladder, level in zip(columns, ladders, result.best, strict=True)
             ],
             len(table),
         )
         passed = self._passed(table, classes, counts)[classes]
         rows = np.flatnonzero(passed)
         return Masked(
-            _published(table.take(rows), table, rows, columns, ladders, found.best),
+            _published(table.take(rows), table, rows, columns, ladders, result.best),
             rows,
-            self.proved(table, columns),
-            dict(zip(columns, found.best, strict=True)),
+            self.guarantee_for(table, columns),
+            dict(zip(columns, result.best, strict=True)),
             _records(table, counts) - (len(rows) if counts is None else int(counts[rows].sum())),
             row_classes([classes[rows]], len(rows)),
-            {"search": found.how},
+            {"search": result.how},
         )
 
     def _passed(self, table: Table, classes: Ids, counts: Ids | None) -> Bools:
-        """Tell which classes pass, counted anew from the rows."""
         sizes = np.bincount(classes, counts).astype(np.int64)
         spreads = tuple(
             spread(classes, *category_codes(table.column(name)), len(sizes), counts)
-            for name in self.asked.columns(table)
+            for name in self.requirements.columns(table)
         )
-        return released(self.asked.criteria(table, counts), Classes(sizes, spreads))
+        return released(self.requirements.criteria(table, counts), Classes(sizes, spreads))
 
 
 def _records(table: Table, counts: Ids | None) -> int:
@@ -333,26 +330,29 @@ def _records(table: Table, counts: Ids | None) -> int:
 
 
 def _published(
-    kept: Table,
+    remaining: Table,
     table: Table,
     rows: Ids,
     columns: Sequence[str],
     ladders: Sequence[Ladder],
     node: Node,
 ) -> Table:
-    """Return the kept rows with the labels of a node."""
-    made = {}
+    generalised = {}
     for name, ladder, level in zip(columns, ladders, node, strict=True):
         if level:
             labels = ladder.labels[level]
             codes = ladder.codes[level][table.column(name).codes[rows]]
-            there = np.array([-1 if label is None else i for i, label in enumerate(labels)])
-            made[name] = Column.of_codes(there[codes], [label or "" for label in labels])
-    return kept.changed(made)
+            codes_of_labels = np.array(
+                [-1 if label is None else i for i, label in enumerate(labels)]
+            )
+            generalised[name] = Column.of_codes(
+                codes_of_labels[codes], [label or "" for label in labels]
+            )
+    return remaining.changed(generalised)
 
 
 class Exhaustive(LatticeMethod):
-    """Generalise whole columns to the best of all levels, each of which is tried.
+    """Generalise whole columns to the best levels, by evaluating all of them.
 
     References
     ----------
@@ -362,18 +362,19 @@ class Exhaustive(LatticeMethod):
 
     name: ClassVar[str] = "exhaustive"
 
-    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
-        """Judge all."""
+    @override
+    def tag_nodes(self, judge: NodeJudge, tags: Tags) -> str:
         for node, verdict in judge.every():
             tags.satisfying[node] = verdict.failing <= judge.limit
         return ALL
 
 
 class Incognito(LatticeMethod):
-    """Generalise whole columns to the best levels, found by sets of columns that grow.
+    """Generalise whole columns to the best levels, searched by growing sets of columns.
 
-    Levels of some columns that fail with all others at their tops fail whatever the others are;
-    within a set of columns nodes are judged from the bottom, and all above one that satisfies do.
+    If some levels fail with all other columns at their tops, they fail with any levels of the
+    others. Within a set of columns, nodes are evaluated from the bottom up, and every node above a
+    satisfying one satisfies.
 
     References
     ----------
@@ -383,34 +384,34 @@ class Incognito(LatticeMethod):
 
     name: ClassVar[str] = "incognito"
 
-    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
-        """Judge the sets of one column, of two, and so on."""
+    @override
+    def tag_nodes(self, judge: NodeJudge, tags: Tags) -> str:
         shape = judge.counter.shape
         top = tuple(size - 1 for size in shape)
         for size in range(len(shape) + 1):
-            for some in combinations(range(len(shape)), size):
+            for subset in combinations(range(len(shape)), size):
                 face = tuple(
-                    slice(None) if column in some else slice(last, None)
+                    slice(None) if column in subset else slice(last, None)
                     for column, last in enumerate(top)
                 )
-                offset = [0 if column in some else last for column, last in enumerate(top)]
+                offset = [0 if column in subset else last for column, last in enumerate(top)]
                 for node in by_height(np.argwhere(~tags.known[face]) + offset):
                     if not tags.known[node]:
                         tags.mark(node, satisfies=judge.satisfies(node))
-        return "sets of columns were judged from few to all, and other nodes tagged"
+        return "sets of columns were evaluated from few to all, and other nodes tagged"
 
 
 class OLA(LatticeMethod):
     """Generalise whole columns to the best levels, found by binary searches in the lattice.
 
-    Of a node that satisfies all above do, and of one that fails none below does, so that a path
-    from the bottom to the top of what is not known yet is settled by a binary search.
+    Every node above a satisfying one satisfies, and every node below a failing one fails. So one
+    binary search settles a path from the bottom to the top of the undecided nodes.
 
     Notes
     -----
-    The paper halves sublattices; here paths are halved, as in Flash (Kohlmayer et al. 2012), which
-    finds the same nodes. The paper looks for the optimum among the k-minimal nodes; with
-    suppression it need not be there, and is looked for among all that satisfy.
+    The paper halves sublattices. We halve paths, as in Flash (Kohlmayer et al. 2012), with the
+    same result. The paper takes the optimum among the k-minimal nodes. With suppression it need
+    not be one of them, so we take it among all satisfying nodes.
 
     References
     ----------
@@ -424,8 +425,8 @@ class OLA(LatticeMethod):
         f"ola(k={k}, suppression=0.05)" for k in group_sizes(table)
     ]
 
-    def tagged(self, judge: NodeJudge, tags: Tags) -> str:
-        """Settle path by path, from the bottom."""
+    @override
+    def tag_nodes(self, judge: NodeJudge, tags: Tags) -> str:
         for start in by_height(np.argwhere(~tags.known)):
             if tags.known[start]:
                 continue
@@ -440,7 +441,7 @@ class OLA(LatticeMethod):
 
 
 def _path(start: Node, tags: Tags) -> list[Node]:
-    """Return nodes that nothing is known of, each above the last, as far as there are any."""
+    """Return a chain of undecided nodes, each directly above the last."""
     path = [start]
     while True:
         above = next((node for node in _above(path[-1], tags) if not tags.known[node]), None)
@@ -450,7 +451,6 @@ def _path(start: Node, tags: Tags) -> list[Node]:
 
 
 def _above(node: Node, tags: Tags) -> list[Node]:
-    """Return the nodes one level above."""
     return [
         (*node[:column], level + 1, *node[column + 1 :])
         for column, level in enumerate(node)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
@@ -28,17 +29,17 @@ from veil.tables.table import Table, row_classes
 class Scale:
     """The order of a column's values.
 
-    Numbers stand by their size; others as their hierarchy lists them, else by letter. A missing
-    value stands behind the last, one step away.
+    Numbers are ordered by size; categories as their hierarchy lists them, otherwise
+    alphabetically. A missing value comes after the last one, one step away.
 
     Attributes
     ----------
     ranks
-        Of each row (n,).
+        Rank of each row (n,).
     places
-        Where each rank stands.
+        Position of each rank.
     range
-        From the first to the last that is not missing; 1 if they are the same.
+        Distance from the first to the last value that is not missing; 1 if they are equal.
     """
 
     ranks: Ids
@@ -47,12 +48,12 @@ class Scale:
 
     @classmethod
     def of(cls, column: Column, hierarchy: Hierarchy | None, name: str) -> "Scale":
-        """Read the order of a column."""
+        """Return the order of a column's values."""
         count = column.different
         if column.numeric:
             if not np.isfinite(column.numbers).all():
                 raise InputError(
-                    f"The column '{name}' has infinite numbers; remove them or leave them out."
+                    f"The column '{name}' must have finite numbers. Remove the infinite ones."
                 )
             category, places = np.arange(count), column.numbers.astype(np.float64)
         elif hierarchy is not None:
@@ -71,32 +72,33 @@ class Scale:
         return cls(rank[column.codes], places, width)
 
 
-_ROOM = 4  # cells of a dense table of counts for each item, above which items are sorted
+_ROOM = 4  # cells of a dense table of counts per item, beyond which items are sorted
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Different rows: ranks (columns, m), how often each occurs, and confidential values."""
+    """Distinct rows: ranks (columns, m), their counts, and confidential values."""
 
     ranks: Ids
     weight: Ids
-    values: tuple[tuple[Ids, int], ...]  # per confidential column: value (m,), how many there are
+    values: tuple[tuple[Ids, int], ...]  # per confidential column: value (m,), number of values
 
-    def classes(self, some: Ids, owner: Ids, count: int) -> Classes:
-        """Return the classes that some items make, by the class of each."""
-        weight = self.weight[some]
+    def classes(self, selected: Ids, owner: Ids, count: int) -> Classes:
+        """Return the classes of the selected items, whose class numbers are `owner`."""
+        weight = self.weight[selected]
         sizes = np.bincount(owner, weight, minlength=count).astype(np.int64)
         return Classes(
             sizes,
             tuple(
-                spread(owner, value[some], values, count, weight) for value, values in self.values
+                spread(owner, value[selected], values, count, weight)
+                for value, values in self.values
             ),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """Parts that may still be cut: items in the order of parts, and where parts begin."""
+    """Parts that may still be cut: items ordered by part, and the start of each part."""
 
     items: Ids
     starts: Ids
@@ -113,47 +115,47 @@ class _Round:
 def partition_items(items: Items, scales: Sequence[Scale], criteria: tuple[Criterion, ...]) -> Ids:
     """Return the class of each item (m,).
 
-    Each part is cut at the median of the column in which it is widest, or of the next one, as
-    long as both sides satisfy the criteria.
+    Each part is cut at the median of its widest column whose two sides satisfy the criteria.
     """
-    made = np.zeros(len(items.weight), dtype=np.int64)
+    classes = np.zeros(len(items.weight), dtype=np.int64)
     count = 0
-    now = _Round(np.arange(len(made)), np.zeros(1, dtype=np.int64))
+    now = _Round(np.arange(len(classes)), np.zeros(1, dtype=np.int64))
     while now.parts:
         owner = now.owner
-        cut, left = _cuts(items, scales, criteria, now, owner)
+        cut, on_left = _cuts(items, scales, criteria, now, owner)
         done = ~cut[owner]
         final = np.cumsum(~cut) - 1 + count
-        made[now.items[done]] = final[owner[done]]
+        classes[now.items[done]] = final[owner[done]]
         count += int((~cut).sum())
-        now = _halves(now.items[~done], owner[~done], left[~done])
-    return made
+        now = _halves(now.items[~done], owner[~done], on_left[~done])
+    return classes
 
 
-def _halves(items: Ids, owner: Ids, left: Bools) -> _Round:
-    """Put the two sides of each part after each other."""
+def _halves(items: Ids, owner: Ids, on_left: Bools) -> _Round:
+    """Split each part into its two sides."""
     new = np.diff(owner, prepend=-1) > 0
     begins = np.flatnonzero(new)
     part = np.cumsum(new) - 1
-    before: Ids = np.cumsum(left) - left  # items on the left before each, in all parts
+    before: Ids = np.cumsum(on_left) - on_left  # items on the left before each, in all parts
     base: Ids = before[begins]
-    lefts = np.diff(np.append(base, np.count_nonzero(left)))
+    left_sizes = np.diff(np.append(base, np.count_nonzero(on_left)))
     within: Ids = before - base[part]
-    place = np.where(left, begins[part] + within, np.arange(len(items)) + lefts[part] - within)
+    place = np.where(
+        on_left, begins[part] + within, np.arange(len(items)) + left_sizes[part] - within
+    )
     ordered = np.empty_like(items)
     ordered[place] = items
-    return _Round(ordered, np.stack([begins, begins + lefts], axis=1).ravel())
+    return _Round(ordered, np.stack([begins, begins + left_sizes], axis=1).ravel())
 
 
 def _widths(items: Items, scales: Sequence[Scale], now: _Round) -> Floats:
-    """Return how wide each part is in each column (parts, columns)."""
-    made = np.empty((now.parts, len(scales)))
+    widths = np.empty((now.parts, len(scales)))
     for column, scale in enumerate(scales):
         ranks = items.ranks[column, now.items]
         low = np.minimum.reduceat(ranks, now.starts)
         high = np.maximum.reduceat(ranks, now.starts)
-        made[:, column] = (scale.places[high] - scale.places[low]) / scale.range
-    return made
+        widths[:, column] = (scale.places[high] - scale.places[low]) / scale.range
+    return widths
 
 
 def _cuts(
@@ -163,11 +165,11 @@ def _cuts(
     now: _Round,
     owner: Ids,
 ) -> tuple[Bools, Bools]:
-    """Say which parts (parts,) can be cut, and which items (m,) are then on the left."""
+    """Return which parts (parts,) can be cut, and which items (m,) are then on the left."""
     widths = _widths(items, scales, now)
     order = np.argsort(-widths, axis=1, kind="stable")
     cut = np.zeros(now.parts, dtype=np.bool_)
-    left = np.zeros(len(now.items), dtype=np.bool_)
+    on_left = np.zeros(len(now.items), dtype=np.bool_)
     for turn in range(len(scales)):
         column = order[:, turn]
         trying = ~cut & (widths[np.arange(now.parts), column] > 0)
@@ -176,22 +178,21 @@ def _cuts(
         here = np.flatnonzero(trying[owner])
         mine = owner[here]
         part = (np.cumsum(trying) - 1)[mine]
-        some = now.items[here]
-        ranks = items.ranks.ravel()[column[mine] * len(items.weight) + some]
-        middle = _medians(part, ranks, items.weight[some])[part]
+        tried = now.items[here]
+        ranks = items.ranks.ravel()[column[mine] * len(items.weight) + tried]
+        middle = _medians(part, ranks, items.weight[tried])[part]
         number = np.flatnonzero(trying)
         for side in (ranks < middle, ranks <= middle):
-            sides = items.classes(some, 2 * part + ~side, 2 * len(number))
+            sides = items.classes(tried, 2 * part + ~side, 2 * len(number))
             passed = passing(criteria, sides) & (sides.sizes > 0)
             good = passed.reshape(-1, 2).all(axis=1) & ~cut[number]
             cut[number[good]] = True
-            chosen = good[part]
-            left[here[chosen]] = side[chosen]
-    return cut, left
+            moved = good[part]
+            on_left[here[moved]] = side[moved]
+    return cut, on_left
 
 
 def _medians(part: Ids, ranks: Ids, weight: Ids) -> Ids:
-    """Return the upper middle of the ranks of each part."""
     sizes = np.bincount(part, weight).astype(np.int64)
     half = sizes // 2
     top = int(ranks.max()) + 1
@@ -210,17 +211,17 @@ def _medians(part: Ids, ranks: Ids, weight: Ids) -> Ids:
 
 
 def published(column: Column, hierarchy: Hierarchy | None, owner: Ids) -> Column:
-    """Give all rows of a class (n,) one label of a column.
+    """Return a column in which all rows of a class (n,) have the same label.
 
-    Numbers become [smallest-largest], others their lowest common ancestor in the hierarchy, else
-    the set {a, b} of their values. A class with missing values alone keeps them; one with some has
-    the top instead.
+    Numbers become [smallest-largest]; categories their lowest common ancestor in the hierarchy, or
+    the set {a, b} of their values. A class whose values are all missing keeps them; one with some
+    missing values gets the top.
     """
     classes = int(owner.max(initial=-1)) + 1
-    there = column.codes != MISSING
-    known = np.bincount(owner[there], minlength=classes)
-    mixed = (known > 0) & (known < np.bincount(owner, minlength=classes))
-    whole = owner[there], column.codes[there], classes
+    present = column.codes != MISSING
+    counts = np.bincount(owner[present], minlength=classes)
+    mixed = (counts > 0) & (counts < np.bincount(owner, minlength=classes))
+    whole = owner[present], column.codes[present], classes
     if column.numeric:
         codes, labels = _intervals(column, *whole)
     elif hierarchy is not None:
@@ -228,12 +229,11 @@ def published(column: Column, hierarchy: Hierarchy | None, owner: Ids) -> Column
     else:
         codes, labels = _sets(column, *whole)
     codes[mixed] = len(labels)
-    codes[known == 0] = MISSING
+    codes[counts == 0] = MISSING
     return Column.of_codes(codes[owner], [*labels, TOP])
 
 
 def _extremes(owner: Ids, codes: Ids, classes: int) -> tuple[Ids, Ids]:
-    """Return the smallest and the largest code of each class."""
     low = np.full(classes, np.iinfo(np.int64).max)
     high = np.full(classes, -1)
     np.minimum.at(low, owner, codes)
@@ -255,27 +255,27 @@ def _ancestors(
     column: Column, hierarchy: Hierarchy, owner: Ids, codes: Ids, classes: int
 ) -> tuple[Ids, list[str]]:
     leaves = hierarchy.at(column)
-    made = np.full(classes, -1)
+    label_codes = np.full(classes, -1)
     labels: list[str] = []
-    for names, told in zip(hierarchy.labels, hierarchy.codes, strict=True):
-        low, high = _extremes(owner, told[leaves][codes], classes)
-        settled = (made < 0) & (low == high)
-        made[settled] = len(labels) + low[settled]
+    for names, level_codes in zip(hierarchy.labels, hierarchy.codes, strict=True):
+        low, high = _extremes(owner, level_codes[leaves][codes], classes)
+        settled = (label_codes < 0) & (low == high)
+        label_codes[settled] = len(labels) + low[settled]
         labels.extend(names)
-    return made, labels
+    return label_codes, labels
 
 
 def _sets(column: Column, owner: Ids, codes: Ids, classes: int) -> tuple[Ids, list[str]]:
     width = len(column.categories)
     pairs = np.unique(owner * width + codes)
     at: dict[tuple[int, ...], int] = {}
-    made = np.zeros(classes, dtype=np.int64)
+    set_codes = np.zeros(classes, dtype=np.int64)
     first = np.flatnonzero(np.diff(pairs // max(1, width), prepend=-1))
     for group in np.split(pairs, first[1:]) if len(pairs) else []:
         members = tuple((group % width).tolist())
-        made[group[0] // width] = at.setdefault(members, len(at))
+        set_codes[group[0] // width] = at.setdefault(members, len(at))
     names = column.categories
-    return made, [_set([names[member] for member in members]) for members in at]
+    return set_codes, [_set([names[member] for member in members]) for members in at]
 
 
 def _set(members: list[str]) -> str:
@@ -283,13 +283,13 @@ def _set(members: list[str]) -> str:
 
 
 class Mondrian(Anonymiser):
-    """Cut the table in two again and again, and publish of each part what its rows share.
+    """Cut the table in two repeatedly, and publish what the rows of each part share.
 
-    A part is cut in the column in which it is widest (its range over that of the table; of equal
-    ones the first) at the median m: x < m goes to the left or, where that is empty or one side
-    does not satisfy, x <= m. If no cut in it satisfies, the next widest column is tried. Of a part
-    numbers are published as [smallest-largest], others as their lowest common ancestor, or without
-    a hierarchy as the set of values. No row is suppressed.
+    A part is cut at the median m of the column with the largest width (its range over that of the
+    table; ties go to the first column): x < m goes to the left or, if that side is empty or a side
+    does not satisfy the criteria, x <= m. If no cut satisfies them, the next widest column is
+    tried. In each part, numbers are published as [smallest-largest], categories as their lowest
+    common ancestor or, without a hierarchy, as the set of their values. No row is suppressed.
 
     References
     ----------
@@ -303,24 +303,29 @@ class Mondrian(Anonymiser):
         f"mondrian(k={k})" for k in group_sizes(table)
     ]
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Partition and publish."""
         del rng
-        self.checked(table)
+        self.require_feasible(table)
         rows = len(table)
         groups = self.groups(table, columns)
-        made = {
+        masked = {
             name: published(table.column(name), table.hierarchies.get(name), groups)
             for name in columns
         }
         return Masked(
-            table.changed(made), np.arange(rows), self.proved(table, columns), groups=groups
+            table.changed(masked),
+            np.arange(rows),
+            self.guarantee_for(table, columns),
+            groups=groups,
         )
 
     def groups(self, table: Table, columns: Sequence[str]) -> Ids:
-        """Return the part of each row (n,)."""
-        scales = [Scale.of(table.column(one), table.hierarchies.get(one), one) for one in columns]
-        values = [category_codes(table.column(name)) for name in self.asked.columns(table)]
+        """Return the part that each row belongs to (n,)."""
+        scales = [
+            Scale.of(table.column(name), table.hierarchies.get(name), name) for name in columns
+        ]
+        values = [category_codes(table.column(name)) for name in self.requirements.columns(table)]
         item = row_classes(
             [scale.ranks for scale in scales] + [value for value, _ in values], len(table)
         )
@@ -332,12 +337,12 @@ class Mondrian(Anonymiser):
             weight,
             tuple((value[first], count) for value, count in values),
         )
-        criteria = self.asked.criteria(table)
+        criteria = self.requirements.criteria(table)
         everything = np.arange(len(weight))
         whole = items.classes(everything, np.zeros_like(everything), 1)
         if not passing(criteria, whole).all():
             raise InputError(
-                "The table as a whole does not satisfy what is asked, so that no part of it can;"
-                " lower k or l, or raise t or c."
+                "The table as a whole does not meet the requirements, so no part of it can. Lower"
+                " k or l, or raise t or c."
             )
         return partition_items(items, scales, criteria)[item]

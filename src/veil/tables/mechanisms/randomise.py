@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
@@ -19,24 +20,26 @@ from veil.tables.mechanism import UNIT, Alone, Grid, Kind, Masked, Mechanism, no
 from veil.tables.table import Table, declared
 
 READ_OFF = (
-    "The categories were read off the data, so that one that somebody alone has shows that it"
-    " exists; declare them by a hierarchy that lists them, or domain=."
+    "The categories were read from the data, so a category that only one person has reveals that"
+    " it"
+    " exists. Declare them with a hierarchy that lists them, or with domain=."
 )
 
 NEIGHBOURS = "any two values of a record"
-_REST = "Only the randomised columns are covered: other columns are as they were."
+_REST = "Only the randomised columns are covered; other columns are unchanged."
 
 
 class PRAM(Mechanism):
     """Change categories at random by a known matrix (post-randomisation).
 
-    A category stays with probability p, else it becomes one of the others, each alike.
-    `invariant`: a second step reverses the first by Bayes' rule with the observed shares, so that
-    shares stay as they are in expectation. `domain`, as 'sex=Female|Male', declares categories.
+    A category stays with probability p; otherwise it becomes one of the others, each with equal
+    probability. `invariant`: a second step reverses the first by Bayes' rule with the observed
+    shares, so that shares are preserved in expectation. `domain`, such as 'sex=Female|Male',
+    declares categories.
 
-    Local DP of epsilon = ln(p (K - 1)/(1 - p)) for each column, summed over the columns, where p
-    is at least 1/K, nothing is missing, and the K categories are declared and not read off the
-    data. Of the invariant form nothing is proved: its second step depends on everybody's values.
+    Local DP with epsilon = ln(p (K - 1)/(1 - p)) for each column, summed over the columns, if p is
+    at least 1/K, nothing is missing, and the K categories are declared and not read from the data.
+    Nothing is proved for the invariant form: its second step depends on everybody's values.
 
     References
     ----------
@@ -48,22 +51,22 @@ class PRAM(Mechanism):
     grid: ClassVar[Grid | None] = Grid("pram", "p", (0.5, 0.7, 0.8, 0.9, 0.95))
     family: ClassVar[str] = "Perturbation"
     kind: ClassVar[Kind] = "categorical"
-    p: Annotated[float, Field(gt=0, le=1, description="chance to stay")] = 0.8
-    invariant: Annotated[bool, Field(description="keep the shares in expectation")] = False
-    domain: Annotated[str, Field(description="categories, as 'sex=Female|Male;...'")] = ""
+    p: Annotated[float, Field(gt=0, le=1, description="probability to keep a category")] = 0.8
+    invariant: Annotated[bool, Field(description="preserve shares in expectation")] = False
+    domain: Annotated[str, Field(description="categories, such as 'sex=Female|Male;...'")] = ""
 
     @property
+    @override
     def alone(self) -> Alone:
-        """Each row draws by itself; the invariant form needs the shares of all."""
         return "" if self.invariant else "row"
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Draw by the matrix of each column."""
-        made, matrices, epsilon, public = {}, {}, 0.0, True
+        randomised, matrices, epsilon, public = {}, {}, 0.0, True
         for name in columns:
             column = table.column(name)
-            categories, said = declared(table, name, self.domain)
-            public &= said and not bool(column.missing.any())
+            categories, is_public = declared(table, name, self.domain)
+            public &= is_public and not bool(column.missing.any())
             matrix = _matrix(len(categories), self.p)
             first = randomise_column(
                 column, categories, coins(1 - Fraction(self.p), len(table), rng), rng
@@ -73,28 +76,28 @@ class PRAM(Mechanism):
                 back = _reversed(matrix, shares)
                 first = _transformed(first, categories, back, rng)
                 matrix = matrix @ back
-            made[name], matrices[name] = first, (categories, matrix)
+            randomised[name], matrices[name] = first, (categories, matrix)
             epsilon += _epsilon(self.p, len(categories))
-        kept = {"pram": matrices}
+        facts = {"pram": matrices}
         return Masked(
-            table.changed(made),
+            table.changed(randomised),
             np.arange(len(table)),
             self._proved(epsilon, rest(table, columns), public=public),
-            kept=kept,
+            kept=facts,
         )
 
     def _proved(self, epsilon: float, caveat: str, *, public: bool) -> Guarantee:
         if self.invariant:
             return nothing("The second step depends on the values of all records.")
         if not math.isfinite(epsilon):
-            return nothing("A category that always stays, or that has no other, is not hidden.")
+            return nothing("A category that always stays, or is the only one, is not hidden.")
         if not public:
             return nothing(READ_OFF)
         return Guarantee("local-dp", epsilon, unit=UNIT, caveat=caveat, neighbours=NEIGHBOURS)
 
 
 def rest(table: Table, columns: Sequence[str]) -> str:
-    """Return the caveat of a table of which some columns are not randomised."""
+    """Return the caveat if some columns of the table are not randomised, otherwise ""."""
     return "" if set(table.columns) <= set(columns) else _REST
 
 
@@ -120,7 +123,7 @@ def _shares(column: Column, categories: Sequence[str]) -> Floats:
 
 
 def _reversed(matrix: Floats, shares: Floats) -> Floats:
-    """Return Q_jk = P_kj t_k / sum_l P_lj t_l: who knows the shares and sees j draws k."""
+    """Return Q_jk = P_kj t_k / sum_l P_lj t_l, the posterior of k after seeing j."""
     joint = matrix * shares[:, None]
     total = joint.sum(axis=0)
     back: Floats = np.where(total > 0, joint / np.where(total > 0, total, 1.0), 0.0).T
@@ -132,7 +135,7 @@ def _reversed(matrix: Floats, shares: Floats) -> Floats:
 def randomise_column(
     column: Column, categories: Sequence[str], lies: NDArray[np.bool_], rng: Generator
 ) -> Column:
-    """Replace values by one of the other categories, each alike, where `lies` says so."""
+    """Replace the values marked in `lies` by a uniformly random other category."""
     k, at = len(categories), _places(column, categories)
     shifts = np.zeros(len(column), dtype=np.int64)
     if k > 1:
@@ -143,7 +146,6 @@ def randomise_column(
 def _transformed(
     column: Column, categories: Sequence[str], matrix: Floats, rng: Generator
 ) -> Column:
-    """Draw a new category for each value by the row of its own."""
     rows = _places(column, categories)[column.codes]
     cumulative = matrix.cumsum(axis=1)
     cumulative[:, -1] = 1.0
@@ -156,13 +158,12 @@ def _transformed(
 
 
 def _places(column: Column, categories: Sequence[str]) -> Ids:
-    """Return where each category of a column stands; the last is for what is missing."""
+    """Return the index of each category of a column, with a last entry for missing values."""
     place = {label: i for i, label in enumerate(categories)}
     return np.array([*(place[label] for label in column.categories), 0], dtype=np.int64)
 
 
 def _relabelled(column: Column, categories: Sequence[str], codes: Ids) -> Column:
-    """Return the categories of codes; what is missing stays, and numbers stay numbers."""
     labels = np.empty(len(categories), dtype=object)
     labels[:] = list(categories)
     values = labels[codes]
@@ -171,11 +172,11 @@ def _relabelled(column: Column, categories: Sequence[str], codes: Ids) -> Column
 
 
 class RandomResponse(Mechanism):
-    """Answer truly with probability e^eps/(e^eps + K - 1), else by one of the other categories.
+    """Keep the true value with probability e^eps/(e^eps + K - 1), otherwise take another category.
 
-    Every chosen column is randomised by itself, with exact coins. Local DP of epsilon for each
-    column, summed over the columns, where the K categories are declared (a hierarchy, or `domain`
-    as 'sex=Female|Male') and nothing is missing: that a value is missing stays visible.
+    Every chosen column is randomised separately, with exact coins. Local DP with epsilon for each
+    column, summed over the columns, if the K categories are declared (a hierarchy, or `domain`
+    such as 'sex=Female|Male') and nothing is missing: missing values stay visible.
 
     References
     ----------
@@ -187,23 +188,23 @@ class RandomResponse(Mechanism):
     family: ClassVar[str] = "Perturbation"
     kind: ClassVar[Kind] = "categorical"
     epsilon: Annotated[
-        float, Field(gt=0, description="budget of a record and column", examples=[1.0])
+        float, Field(gt=0, description="budget per record and column", examples=[1.0])
     ]
-    domain: Annotated[str, Field(description="categories, as 'sex=Female|Male;...'")] = ""
+    domain: Annotated[str, Field(description="categories, such as 'sex=Female|Male;...'")] = ""
 
     @property
+    @override
     def alone(self) -> Alone:
-        """Each row draws by itself."""
         return "row"
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Randomise each column."""
-        made, matrices, public, n = {}, {}, True, len(table)
+        randomised, matrices, public, n = {}, {}, True, len(table)
         for name in columns:
             column = table.column(name)
-            categories, said = declared(table, name, self.domain)
-            public &= said and not bool(column.missing.any())
-            made[name] = randomise_column(
+            categories, is_public = declared(table, name, self.domain)
+            public &= is_public and not bool(column.missing.any())
+            randomised[name] = randomise_column(
                 column, categories, self._lies(len(categories), n, rng), rng
             )
             k, stay = len(categories), 1 / (1 + (len(categories) - 1) * np.exp(-self.epsilon))
@@ -219,11 +220,12 @@ class RandomResponse(Mechanism):
                 caveat=rest(table, columns),
                 neighbours=NEIGHBOURS,
             )
-        return Masked(table.changed(made), np.arange(len(table)), proved, kept={"pram": matrices})
+        return Masked(
+            table.changed(randomised), np.arange(len(table)), proved, kept={"pram": matrices}
+        )
 
     def _lies(self, k: int, n: int, rng: Generator) -> NDArray[np.bool_]:
-        """Toss the coin of every record, exactly."""
-        drawn: NDArray[np.bool_] = (
+        coin: NDArray[np.bool_] = (
             finite([(1, 0), (k - 1, Fraction(self.epsilon))]).draw(n, rng) == 1
         )
-        return drawn
+        return coin

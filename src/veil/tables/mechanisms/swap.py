@@ -7,6 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.types import Floats, Ids
@@ -18,8 +19,8 @@ from veil.tables.table import Table, row_classes
 class Swap(Mechanism):
     """Exchange the confidential columns, together, between random pairs of records.
 
-    round(rate n / 2) disjoint pairs; with `within`, as 'sex,region', both of a pair are equal in
-    these columns, and there are fewer pairs where such partners run out.
+    round(rate n / 2) disjoint pairs. With `within`, such as 'sex,region', the records of a pair
+    agree in these columns; there are fewer pairs if no such partners remain.
 
     References
     ----------
@@ -34,10 +35,10 @@ class Swap(Mechanism):
         float,
         Field(gt=0, lt=1, description="share of the records", json_schema_extra=PRIVATE),
     ] = 0.1
-    within: Annotated[str, Field(description="columns in which a pair is equal")] = ""
+    within: Annotated[str, Field(description="columns in which the records of a pair agree")] = ""
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Draw pairs, and exchange."""
         n = len(table)
         strata = np.zeros(n, dtype=np.int64)
         if self.within:
@@ -46,22 +47,22 @@ class Swap(Mechanism):
         order = rng.permutation(n)
         order = order[np.argsort(strata[order], kind="stable")]
         first = np.searchsorted(strata[order], strata[order], side="left")
-        left = np.flatnonzero((np.arange(n) - first) % 2 == 0)
-        left = left[left + 1 < n]
-        left = left[strata[order[left]] == strata[order[left + 1]]]
-        chosen = left[rng.permutation(len(left))[: round(self.rate * n / 2)]]
+        starts = np.flatnonzero((np.arange(n) - first) % 2 == 0)
+        starts = starts[starts + 1 < n]
+        starts = starts[strata[order[starts]] == strata[order[starts + 1]]]
+        selected = starts[rng.permutation(len(starts))[: round(self.rate * n / 2)]]
         source = np.arange(n)
-        source[order[chosen]], source[order[chosen + 1]] = order[chosen + 1], order[chosen]
-        made = {name: table.column(name).take(source) for name in columns}
-        return Masked(table.changed(made), np.arange(n))
+        source[order[selected]], source[order[selected + 1]] = order[selected + 1], order[selected]
+        swapped = {name: table.column(name).take(source) for name in columns}
+        return Masked(table.changed(swapped), np.arange(n))
 
 
 class RankSwap(Mechanism):
     """Exchange each value with one whose rank is at most p percent of n higher.
 
-    Column by column: ranks by a stable sort; from the lowest on, each rank i that was not yet
-    exchanged draws its partner uniformly among those in (i, i + floor(p n / 100)] that were not;
-    where none is left it stays.
+    For each column, ranks come from a stable sort. From the lowest rank on, each rank i without a
+    partner draws one uniformly from the free ranks in (i, i + floor(p n / 100)]. If there is no
+    free rank, its value stays.
 
     References
     ----------
@@ -81,23 +82,23 @@ class RankSwap(Mechanism):
         Field(gt=0, le=100, description="percent of the ranks", json_schema_extra=PRIVATE),
     ] = 5.0
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Exchange within each column."""
-        made = {}
+        swapped = {}
         for name in columns:
             values = table[name].copy()
-            there = np.flatnonzero(~table.column(name).missing)
-            order = there[np.argsort(values[there], kind="stable")]
+            present = np.flatnonzero(~table.column(name).missing)
+            order = present[np.argsort(values[present], kind="stable")]
             reach = int(self.p * len(order) / 100)
             values[order] = values[order[partners(len(order), reach, rng)]]
-            made[name] = Column(values)
-        return Masked(table.changed(made), np.arange(len(table)))
+            swapped[name] = Column(values)
+        return Masked(table.changed(swapped), np.arange(len(table)))
 
 
 def partners(n: int, reach: int, rng: Generator) -> Ids:
-    """Return whose value each rank gets.
+    """Return the rank whose value each rank gets.
 
-    The free ranks above i, up to the reach, are a run of a list that only loses members.
+    The candidates of rank i are the free ranks within `reach` above it.
     """
     partner = np.arange(n)
     free = np.ones(n, dtype=np.bool_)
@@ -117,11 +118,11 @@ _BLOCK = 2**22  # comparisons at a time
 
 
 class BlankImpute(Mechanism):
-    """Blank a random share of each column, and fill it from the other columns.
+    """Blank a random share of each column, and impute it from the other columns.
 
-    Numbers: the least squares fit on the other numeric columns of the rows that are complete, plus
-    a residual drawn from those of the fit. Categories: that of a row drawn among those that agree
-    in most other columns. Nothing is proved.
+    Numbers: the least squares fit on the other numeric columns of complete rows, plus a residual
+    sampled from those of the fit. Categories: the value of a random row among those that agree in
+    most other columns. Nothing is proved.
 
     References
     ----------
@@ -134,22 +135,22 @@ class BlankImpute(Mechanism):
     kind: ClassVar[Kind] = "any"
     share: Annotated[
         float,
-        Field(gt=0, lt=1, description="of each column that is blanked", json_schema_extra=PRIVATE),
+        Field(gt=0, lt=1, description="of each column to blank", json_schema_extra=PRIVATE),
     ] = 0.3
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Blank and fill each column; the others are taken as they were."""
-        made = {}
+        imputed = {}
         for name in columns:
-            there = np.flatnonzero(~table.column(name).missing)
-            blank = np.sort(rng.permutation(there)[: round(self.share * len(there))])
-            if not len(blank) or len(blank) == len(there):
-                made[name] = table.column(name)
+            present = np.flatnonzero(~table.column(name).missing)
+            blank = np.sort(rng.permutation(present)[: round(self.share * len(present))])
+            if not len(blank) or len(blank) == len(present):
+                imputed[name] = table.column(name)
             elif table.column(name).numeric:
-                made[name] = _fitted(table, name, blank, rng)
+                imputed[name] = _fitted(table, name, blank, rng)
             else:
-                made[name] = _borrowed(table, name, blank, rng)
-        return Masked(table.changed(made), np.arange(len(table)))
+                imputed[name] = _borrowed(table, name, blank, rng)
+        return Masked(table.changed(imputed), np.arange(len(table)))
 
 
 def _fitted(table: Table, name: str, blank: Ids, rng: Generator) -> Column:
@@ -163,9 +164,9 @@ def _fitted(table: Table, name: str, blank: Ids, rng: Generator) -> Column:
         spread[1:] > 0, spread[1:], 1.0
     )
     values = table[name].copy()
-    known = np.setdiff1d(np.flatnonzero(~table.column(name).missing), blank)
-    complete = known[~gaps[known].any(axis=1)]
-    used = complete if len(complete) > matrix.shape[1] else known
+    observed = np.setdiff1d(np.flatnonzero(~table.column(name).missing), blank)
+    complete = observed[~gaps[observed].any(axis=1)]
+    used = complete if len(complete) > matrix.shape[1] else observed
     fit, *_ = np.linalg.lstsq(matrix[used], values[used], rcond=None)
     residuals: Floats = values[used] - matrix[used] @ fit
     values[blank] = matrix[blank] @ fit + residuals[rng.integers(0, len(residuals), len(blank))]
@@ -190,23 +191,22 @@ def _borrowed(table: Table, name: str, blank: Ids, rng: Generator) -> Column:
 
 
 def _small(codes: Ids) -> NDArray[np.unsignedinteger]:
-    """Return codes in as few bytes as they need: they are compared very often."""
+    """Return codes in as few bytes as possible, because they are compared very often."""
     kind = np.uint8 if codes.max(initial=0) < 255 else np.uint32
     return (codes + 1).astype(kind)
 
 
 def _best(agree: NDArray[np.uint16], rng: Generator) -> Ids:
-    """Draw, in each row, one of the places of the largest number."""
     level = agree == agree.max(axis=1, keepdims=True)
     rank = (rng.random(len(level)) * level.sum(axis=1)).astype(np.int64)
-    chosen: Ids = np.argmax(level.cumsum(axis=1) > rank[:, None], axis=1)
-    return chosen
+    choice: Ids = np.argmax(level.cumsum(axis=1) > rank[:, None], axis=1)
+    return choice
 
 
 class Sample(Mechanism):
     """Release a random sample of the rows, in their order, without replacement.
 
-    round(rate n) rows are kept. Nothing is proved: who is in the sample is as exposed as before.
+    Releases round(rate n) rows. Nothing is proved: sampled records are as exposed as before.
     """
 
     name: ClassVar[str] = "sample"
@@ -219,8 +219,8 @@ class Sample(Mechanism):
     kind: ClassVar[Kind] = "all"
     rate: Annotated[float, Field(gt=0, lt=1, description="share of the rows", examples=[0.1])]
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Draw rows."""
         del columns
-        kept = np.sort(rng.permutation(len(table))[: round(self.rate * len(table))])
-        return Masked(table.take(kept), kept)
+        rows = np.sort(rng.permutation(len(table))[: round(self.rate * len(table))])
+        return Masked(table.take(rows), rows)

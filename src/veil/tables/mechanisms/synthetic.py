@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
@@ -24,9 +25,10 @@ from veil.tables.table import Table, declared, unknown_column
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """What a column can hold: `labels`, or bins between `cuts`.
+    """The values that a column can have: `labels`, or bins between `cuts`.
 
-    `public` says that it was declared, and not read off the data; `gaps` that a value may be
+    `public` means that it was declared, and not read from the data. With `gaps` values may be
+    missing, for which there is one more code, the last.
     missing, for which there is one more code, the last.
     """
 
@@ -38,16 +40,16 @@ class Domain:
 
     @property
     def size(self) -> int:
-        """Number of codes, that of a missing value included."""
+        """Number of codes, including the one for missing values."""
         return (len(self.labels) if self.cuts is None else len(self.cuts) - 1) + self.gaps
 
     def codes(self, column: Column) -> Ids:
-        """Return the code of each value; beyond the outer cuts is in the outer bins."""
+        """Return the code of each value; values beyond the outer cuts go to the outer bins."""
         if column.missing.any() and not self.gaps:
-            raise InputError("A column has missing values: say that it may, by missing=true.")
+            raise InputError("A column has missing values. Try missing=true.")
         if self.cuts is not None:
-            filled = np.where(column.missing, self.cuts[0], column.values)
-            codes = np.searchsorted(self.cuts[1:-1], filled, side="right")
+            values = np.where(column.missing, self.cuts[0], column.values)
+            codes = np.searchsorted(self.cuts[1:-1], values, side="right")
         else:
             place = {label: i for i, label in enumerate(self.labels)}
             at = np.array([*(place[label] for label in column.categories), 0], dtype=np.int64)
@@ -55,7 +57,7 @@ class Domain:
         return np.where(column.missing, self.size - 1, codes).astype(np.int64)
 
     def column(self, codes: Ids, rng: Generator) -> Column:
-        """Return values of codes; within a bin they are drawn uniformly."""
+        """Return the values of codes, sampled uniformly within a bin."""
         gap = (codes == self.size - 1) & self.gaps
         if self.cuts is None:
             labels = np.empty(len(self.labels) + 1, dtype=object)
@@ -76,16 +78,15 @@ def domain_of(table: Table, name: str, bins: str, domain: str, *, gaps: bool) ->
     cuts = _cuts(bins, table).get(name)
     if cuts is not None:
         if not column.numeric:
-            raise InputError(f"The column '{name}' has texts, and no bins.")
+            raise InputError(f"The column '{name}' has text, which needs no bins.")
         return Domain((), cuts, public=True, numeric=True, gaps=gaps)
     labels, public = declared(table, name, domain)
     return Domain(tuple(labels), None, public=public, numeric=column.numeric, gaps=gaps)
 
 
 def _cuts(bins: str, table: Table) -> dict[str, Floats]:
-    """Read 'age=0|20|40|60;pay=...'."""
-    made = {}
-    for part in filter(None, (one.strip() for one in bins.split(";"))):
+    edges = {}
+    for part in filter(None, (entry.strip() for entry in bins.split(";"))):
         name, _, listed = part.partition("=")
         if name not in table:
             raise unknown_column(name, table.columns)
@@ -95,29 +96,29 @@ def _cuts(bins: str, table: Table) -> dict[str, Floats]:
             cuts = []
         rising = all(low < high for low, high in pairwise(cuts))
         if len(cuts) < 2 or not rising or not all(map(math.isfinite, cuts)):
-            raise ParameterError("Bins are rising numbers, as in 'age=0|20|40|60|80'.")
-        made[name] = np.array(cuts)
-    return made
+            raise ParameterError("Bins must be increasing numbers, as in 'age=0|20|40|60|80'.")
+        edges[name] = np.array(cuts)
+    return edges
 
 
-_SEVERAL = "If a person has several records, epsilon is for each record and not for the person."
+_SEVERAL = "If a person has several records, epsilon protects each record, not the person."
 _MOST_CELLS = 4_000_000  # of a two-way table
 
 Edge = tuple[int, int]
 
 
 class Tree(Mechanism):
-    """Draw new rows from noisy one-way and two-way counts that are joined in a tree.
+    """Sample new rows from noisy one-way and two-way counts, joined in a tree.
 
-    Of the zCDP budget of (epsilon, delta) a third each goes to all one-way counts (discrete
-    Gaussian), to the choice of d - 1 edges (exponential mechanism by Kruskal's order; the score of
-    two columns is the L1 distance of their true counts from the product of the noisy ones, which
-    one record changes by at most 1), and to the chosen two-way counts. Counts below 0 become 0;
-    rows are drawn from the root to the leaves; as many as the noisy counts say.
+    The zCDP budget of (epsilon, delta) is split in three: all one-way counts (discrete Gaussian),
+    the choice of d - 1 edges (exponential mechanism in Kruskal's order; the score of two columns
+    is the L1 distance between their true counts and the product of the noisy ones, which one
+    record changes by at most 1), and the two-way counts of these edges. Counts below 0 become 0.
+    Rows are sampled from the root to the leaves; their number comes from the noisy counts.
 
-    Proved: (epsilon, delta)-DP for adding or removing one record, if what each column can hold is
-    declared: by its hierarchy, by `domain` ('sex=Female|Male'), or by `bins` ('age=0|20|40|60').
-    What is read off the data is not public, and then nothing is proved.
+    Proved: (epsilon, delta)-DP for adding or removing one record, if the values that each column
+    can have are declared: by its hierarchy, by `domain` ('sex=Female|Male'), or by `bins`
+    ('age=0|20|40|60'). Values read from the data are not public, and then nothing is proved.
 
     References
     ----------
@@ -130,20 +131,22 @@ class Tree(Mechanism):
     family: ClassVar[str] = "Synthetic"
     kind: ClassVar[Kind] = "all"
     epsilon: Annotated[float, Field(gt=0, description="budget", examples=[1.0])]
-    delta: Annotated[float, Field(gt=0, lt=1, description="chance that it is exceeded")] = 1e-9
-    bins: Annotated[str, Field(description="of numbers, as 'age=0|20|40|60'")] = ""
-    domain: Annotated[str, Field(description="categories, as 'sex=Female|Male;...'")] = ""
+    delta: Annotated[float, Field(gt=0, lt=1, description="probability that it is exceeded")] = (
+        1e-9
+    )
+    bins: Annotated[str, Field(description="of numbers, such as 'age=0|20|40|60'")] = ""
+    domain: Annotated[str, Field(description="categories, such as 'sex=Female|Male;...'")] = ""
     missing: Annotated[bool, Field(description="values may be missing")] = False
 
     @property
     def guarantee(self) -> Guarantee:
-        """What holds if all that columns can hold is declared."""
+        """Holds if the domains of all columns are declared."""
         return Guarantee(
             "dp", self.epsilon, unit=UNIT, delta=self.delta, neighbours=ADD_REMOVE, caveat=_SEVERAL
         )
 
+    @override
     def mask(self, table: Table, columns: Sequence[str], rng: Generator) -> Masked:
-        """Measure, choose, measure, and draw."""
         if len(columns) < 2:
             raise InputError("tree needs at least two columns.")
         domains = [
@@ -153,37 +156,44 @@ class Tree(Mechanism):
             domain.codes(table.column(name)) for domain, name in zip(domains, columns, strict=True)
         ]
         if max(a.size * b.size for a, b in combinations(domains, 2)) > _MOST_CELLS:
-            raise InputError("Two columns have too many values together; declare bins for them.")
+            raise InputError(
+                "Two columns have too many combinations of values. Declare bins for them."
+            )
         rho, d = zcdp_rho(self.epsilon, self.delta) / 3, len(columns)
-        ones = [
+        singles = [
             _noisy(_counted((code,), (domain,)), rho / d, rng)
             for code, domain in zip(codes, domains, strict=True)
         ]
-        edges = _edges(codes, domains, ones, math.sqrt(8 * rho / (d - 1)), rng)
-        twos = {
+        edges = _edges(codes, domains, singles, math.sqrt(8 * rho / (d - 1)), rng)
+        pairs = {
             (a, b): _noisy(
                 _counted((codes[a], codes[b]), (domains[a], domains[b])), rho / (d - 1), rng
             )
             for a, b in edges
         }
-        drawn = _drawn(ones, twos, max(1, round(float(np.mean([one.sum() for one in ones])))), rng)
-        made = {
-            name: domain.column(drawn[i], rng)
+        samples = _sample_rows(
+            singles,
+            pairs,
+            max(1, round(float(np.mean([counts.sum() for counts in singles])))),
+            rng,
+        )
+        synthetic = {
+            name: domain.column(samples[i], rng)
             for i, (name, domain) in enumerate(zip(columns, domains, strict=True))
         }
         others = [name for name in table.columns if name not in columns]
-        shape = table.take(np.zeros(len(drawn[0]), dtype=np.int64)).without(others)
+        shape = table.take(np.zeros(len(samples[0]), dtype=np.int64)).without(others)
         unknown = [
             name for name, domain in zip(columns, domains, strict=True) if not domain.public
         ]
         proved = self.guarantee
         if unknown:
             proved = nothing(
-                f"What {', '.join(unknown)} can hold was read off the data; declare it by a"
+                f"The values of {', '.join(unknown)} were read from the data. Declare them by a"
                 " hierarchy, domain= or bins=."
             )
-        kept = {"edges": tuple((columns[a], columns[b]) for a, b in edges)}
-        return Masked(shape.changed(made), None, proved, kept=kept)
+        facts = {"edges": tuple((columns[a], columns[b]) for a, b in edges)}
+        return Masked(shape.changed(synthetic), None, proved, kept=facts)
 
 
 def _counted(codes: Sequence[Ids], domains: Sequence[Domain]) -> Ids:
@@ -195,7 +205,7 @@ def _counted(codes: Sequence[Ids], domains: Sequence[Domain]) -> Ids:
 
 
 def _noisy(counts: Ids, rho: float, rng: Generator) -> Floats:
-    """Add noise; one record changes one cell by 1. What is below 0 becomes 0 afterwards."""
+    """Add noise (one record changes one cell by 1), then set negative counts to 0."""
     noisy = DiscreteGaussian(rho=rho).draw(counts, 1, rng)[0]
     cut: Floats = np.maximum(noisy, 0).astype(np.float64)
     return cut
@@ -204,13 +214,13 @@ def _noisy(counts: Ids, rho: float, rng: Generator) -> Floats:
 def _edges(
     codes: Sequence[Ids],
     domains: Sequence[Domain],
-    ones: Sequence[Floats],
+    singles: Sequence[Floats],
     epsilon: float,
     rng: Generator,
 ) -> list[Edge]:
-    """Choose a spanning tree, edge by edge, each by the exponential mechanism."""
-    total = max(1.0, float(np.mean([one.sum() for one in ones])))
-    shares = [one / max(1.0, one.sum()) for one in ones]
+    """Choose the edges of a spanning tree, each by the exponential mechanism."""
+    total = max(1.0, float(np.mean([counts.sum() for counts in singles])))
+    shares = [counts / max(1.0, counts.sum()) for counts in singles]
     scores = {
         (a, b): float(
             np.abs(
@@ -222,48 +232,49 @@ def _edges(
     }
     choose = Exponential(epsilon=epsilon, sensitivity=1.0 + 1e-6)  # sums of floats are not exact
     group = list(range(len(codes)))
-    chosen: list[Edge] = []
-    while len(chosen) < len(codes) - 1:
+    edges: list[Edge] = []
+    while len(edges) < len(codes) - 1:
         open_edges = [(a, b) for a, b in scores if group[a] != group[b]]
         listed = choose.check([scores[edge] for edge in open_edges])
         a, b = open_edges[int(choose.draw(listed, 1, rng)[0])]
-        chosen.append((a, b))
-        gone, kept = group[b], group[a]
-        group = [kept if one == gone else one for one in group]
-    return chosen
+        edges.append((a, b))
+        gone, merged = group[b], group[a]
+        group = [merged if label == gone else label for label in group]
+    return edges
 
 
-def _drawn(ones: Sequence[Floats], twos: dict[Edge, Floats], n: int, rng: Generator) -> list[Ids]:
-    """Draw the root by its own counts, and each child given its parent."""
-    drawn: list[Ids | None] = [None] * len(ones)
-    drawn[0] = _choose(np.tile(_law(ones[0]), (1, 1)), np.zeros(n, dtype=np.int64), rng)
-    waiting = dict(twos)
+def _sample_rows(
+    singles: Sequence[Floats], pairs: dict[Edge, Floats], n: int, rng: Generator
+) -> list[Ids]:
+    """Sample the root from its own counts, and each child conditional on its parent."""
+    samples: list[Ids | None] = [None] * len(singles)
+    samples[0] = _choose(np.tile(_law(singles[0]), (1, 1)), np.zeros(n, dtype=np.int64), rng)
+    waiting = dict(pairs)
     while waiting:
-        a, b = next(edge for edge in waiting if any(drawn[i] is not None for i in edge))
+        a, b = next(edge for edge in waiting if any(samples[i] is not None for i in edge))
         joint = waiting.pop((a, b))
-        parent, child, table = (a, b, joint) if drawn[a] is not None else (b, a, joint.T)
-        laws = np.stack([_law(row, ones[child]) for row in table])
-        given = drawn[parent]
-        assert given is not None  # noqa: S101 - the edge was chosen so
-        drawn[child] = _choose(laws, given, rng)
-    return [one for one in drawn if one is not None]
+        parent, child, table = (a, b, joint) if samples[a] is not None else (b, a, joint.T)
+        laws = np.stack([_law(row, singles[child]) for row in table])
+        parents = samples[parent]
+        assert parents is not None  # noqa: S101 - the edge was chosen so
+        samples[child] = _choose(laws, parents, rng)
+    return [sample for sample in samples if sample is not None]
 
 
 def _law(counts: Floats, instead: Floats | None = None) -> Floats:
-    """Return shares; where nothing is left of the counts, those of others, or all alike."""
-    for known in (counts, instead):
-        if known is not None and known.sum() > 0:
-            shares: Floats = known / known.sum()
+    """Return the shares of the counts; if all are 0, those of `instead`, or uniform ones."""
+    for candidate in (counts, instead):
+        if candidate is not None and candidate.sum() > 0:
+            shares: Floats = candidate / candidate.sum()
             return shares
     return np.full(len(counts), 1 / len(counts))
 
 
 def _choose(laws: Floats, rows: Ids, rng: Generator) -> Ids:
-    """Draw for each row from the law of its parent's value."""
-    uniform, drawn = rng.random(len(rows)), np.empty(len(rows), dtype=np.int64)
+    uniform, sampled = rng.random(len(rows)), np.empty(len(rows), dtype=np.int64)
     for value in np.unique(rows):
         mine = rows == value
         cumulative = np.cumsum(laws[value])
         places = np.searchsorted(cumulative / cumulative[-1], uniform[mine], side="right")
-        drawn[mine] = np.minimum(places, len(cumulative) - 1)
-    return drawn
+        sampled[mine] = np.minimum(places, len(cumulative) - 1)
+    return sampled
