@@ -56,7 +56,7 @@ def test_a_file_and_a_spec_are_attacked(folder: Path) -> None:
     save(ratings.protect(train, "krr(epsilon=3)", rng=1), folder / "released.csv")
     told = attacked("scoreboard(known=4)", "released.csv")
     assert "No file says which profile belongs" in told
-    assert "who sees nothing: 0.008333" in told
+    assert "baseline: 0.008333" in told
     assert success(told) > 0.4
     assert success(attacked("scoreboard(known=4)", "krr(epsilon=3)")) > 0.4
     assert success(attacked("bayes(known=4)", "released.csv")) > success(told)  # by its card
@@ -66,12 +66,12 @@ def test_a_file_and_a_spec_are_attacked(folder: Path) -> None:
 
 def test_attacks_that_cannot_be_are_refused(folder: Path) -> None:
     of = ("--of", "train.csv")
-    assert "There is no file" in refused("attack", "nosuch.csv", "-a", "scoreboard", *of)
-    assert "name a spec" in refused("attack", "train.csv", "-a", "membership", *of)
+    assert "does not exist" in refused("attack", "nosuch.csv", "-a", "scoreboard", *of)
+    assert "needs a spec" in refused("attack", "train.csv", "-a", "membership", *of)
     assert "No attack" in refused("attack", "train.csv", "-a", "nosuch", *of)
     (folder / "bad.csv").write_text((folder / "train.csv").read_text())
     (folder / "bad.csv.veil.json").write_text("[]")
-    assert "no card" in refused("attack", "bad.csv", "-a", "scoreboard", *of)
+    assert "not a release card" in refused("attack", "bad.csv", "-a", "scoreboard", *of)
 
 
 def test_a_plane_is_drawn(folder: Path) -> None:

@@ -111,17 +111,19 @@ def test_bad_input_is_one_sentence(folder: Path) -> None:
     assert "other ratings" in refused("recommend", "m.npz", "--of", "test.csv", "--user", "1")
     told = refused("recommend", "m.npz", "--of", "train.csv", "--user", "nobody")
     assert "nobody" not in told
-    assert "no file" in refused("evaluate", "none.npz", "test.csv", "--of", "train.csv")
+    assert "does not exist" in refused("evaluate", "none.npz", "test.csv", "--of", "train.csv")
     Path("bad.npz").write_bytes(Path("m.npz").read_bytes()[:-30])
-    assert "no model" in refused("evaluate", "bad.npz", "test.csv", "--of", "train.csv")
+    assert "not a model" in refused("evaluate", "bad.npz", "test.csv", "--of", "train.csv")
     Path("text.npz").write_text("hello")
-    assert "no model" in refused("evaluate", "text.npz", "test.csv", "--of", "train.csv")
-    assert "both train and test" in refused("evaluate", "m.npz", "train.csv", "--of", "train.csv")
+    assert "not a model" in refused("evaluate", "text.npz", "test.csv", "--of", "train.csv")
+    assert "must not share ratings" in refused(
+        "evaluate", "m.npz", "train.csv", "--of", "train.csv"
+    )
 
 
 def test_no_pickle_is_loaded_and_no_other_kind(folder: Path) -> None:
     np.savez("odd.npz", meta=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(InputError, match="no model"):
+    with pytest.raises(InputError, match="not a model"):
         open_model(Path("odd.npz"), Path("train.csv"))
     np.savez("odd.npz", meta=np.frombuffer(b'{"kind": "other"}', dtype=np.uint8))
     with pytest.raises(InputError, match="version"):
@@ -141,13 +143,13 @@ def test_a_private_fit_says_all_that_must_be_known(folder: Path) -> None:
     told = run(
         "fit", "train.csv", "-m", "dppopularity(epsilon=1)", *scale, "--seed", "1", "-o", "m.npz"
     )
-    assert "seeded, not private" in told
-    assert "Nobody said that the list of items is public" in told
+    assert "used a seed" in told
+    assert "not declared whether the list of items is public" in told
     Path("items.csv").write_text("item\n" + "".join(f"{one}\n" for one in made().items))
     public = ("--catalogue", "items.csv")
     told = run("fit", "train.csv", "-m", "dppopularity(epsilon=1)", *scale, *public, "-o", "m.npz")
     assert "seeded" not in told
-    assert "Nobody said" not in told
+    assert "not declared whether" not in told
     run("recommend", "m.npz", "--of", "train.csv", *public, "--user", "3")
     run("evaluate", "m.npz", "test.csv", "--of", "train.csv", *public)
 

@@ -146,7 +146,7 @@ def test_users_without_a_relevant_item_are_left_out_and_counted() -> None:
 def test_a_pair_in_both_parts_is_refused(parts: tuple[Ratings, Ratings]) -> None:
     train, _ = parts
     model = ratings.recommender("mean").fit(train)
-    with pytest.raises(InputError, match=f"^{len(train):,} pairs .* both"):
+    with pytest.raises(InputError, match=f"Got {len(train):,} common pairs"):
         ratings.evaluate(model, train)
 
 
@@ -166,7 +166,7 @@ def test_depths_that_there_cannot_be(parts: tuple[Ratings, Ratings], k: int) -> 
 def test_no_relevant_item_at_all_is_one_sentence(parts: tuple[Ratings, Ratings]) -> None:
     train, test = parts
     low = test.take(test.value < 4)
-    with pytest.raises(InputError, match="No user"):
+    with pytest.raises(InputError, match="No test user"):
         ratings.evaluate(ratings.recommender("mean").fit(train, positive=4), low)
 
 

@@ -85,8 +85,8 @@ def test_times_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("user,item,rating\n1,a,x\n", "Row 1 .* no number"),
-        ("user,item,rating\n1,a,\n", "Row 1 .* no number"),
+        ("user,item,rating\n1,a,x\n", "Row 1 .* not a number"),
+        ("user,item,rating\n1,a,\n", "Row 1 .* not a number"),
         ("user,item,rating\n1,a,3\n1,b,nan\n", "Row 2 .* finite"),
         ("user,item,rating\n1,a,inf\n", "Row 1 .* finite"),
         ("user,item,rating\n1,a,3\n1,a,4\n", "1 row too many"),
@@ -106,7 +106,7 @@ def test_what_is_outside_the_scale_is_refused_and_not_clipped(tmp_path: Path) ->
     with pytest.raises(InputError, match="Row 1 .* within the scale"):
         ratings.load(written(tmp_path, ROWS), scale=(0, 4))
     for scale in ((5, 1), (1,), "1-5", (1, float("inf")), ("1", "5"), (1, 10**400), (False, 5), 5):
-        with pytest.raises(InputError, match="A scale has a lowest"):
+        with pytest.raises(InputError, match="A scale must be a lowest"):
             ratings.load(written(tmp_path, ROWS), scale=scale)  # type: ignore[arg-type]
 
 

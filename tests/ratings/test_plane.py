@@ -80,7 +80,7 @@ def test_utility_is_that_of_evaluation() -> None:
 def test_a_release_without_a_like_is_refused() -> None:
     release = ratings.protect(TRAIN, "bits(epsilon=3, positive=3)", rng=1)
     assert fit_release(release, TRAIN, "popularity", 3.0).scores(np.arange(2)).any()
-    with pytest.raises(InputError, match="nothing is liked"):
+    with pytest.raises(InputError, match="is a like"):
         fit_release(release, TRAIN, "popularity", 4.0)
 
 

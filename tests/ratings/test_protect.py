@@ -49,7 +49,7 @@ def test_a_seed_repeats_a_release_and_is_told(spec: str) -> None:
     assert released(one).users == released(two).users != released(other).users
     assert np.array_equal(released(one).value, released(two).value)
     assert one.seeded
-    assert "seeded, not private" in one.notes[-1]
+    assert "used a seed" in one.notes[-1]
 
 
 def test_rows_say_who_was_who() -> None:
@@ -71,7 +71,7 @@ def test_private_models_are_released_with_what_they_cost(spec: str) -> None:
     assert release.seeded
     assert release.cost == release.model.guarantee
     assert (release.cost.kind, release.cost.unit, release.cost.epsilon) == ("dp", "user", 1.0)
-    assert "taken to be public" in release.cost.caveat
+    assert "assumed to be public" in release.cost.caveat
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,14 @@ def test_a_scale_that_was_read_off_the_data_is_refused(spec: str) -> None:
 def test_a_catalogue_of_items_that_somebody_rated_is_refused(spec: str) -> None:
     with pytest.raises(InputError, match="public catalogue"):
         protect(town(public=False), spec)
-    assert any("Nobody said" in note for note in protect(town(public=None), spec, rng=0).notes)
-    assert not any("Nobody said" in note for note in protect(town(), spec, rng=0).notes)
+    assert any(
+        "not declared whether" in note for note in protect(town(public=None), spec, rng=0).notes
+    )
+    assert not any("not declared whether" in note for note in protect(town(), spec, rng=0).notes)
 
 
 def test_what_protects_nothing_is_refused() -> None:
-    with pytest.raises(ParameterError, match="without privacy"):
+    with pytest.raises(ParameterError, match="no privacy guarantee"):
         protect(town(), Popularity())
     with pytest.raises(UnknownNameError):
         protect(town(), "popularity")

@@ -56,7 +56,7 @@ def test_a_store_that_is_not_whole_is_refused(stored: Ratings, tmp_path: Path) -
     with (tmp_path / "store" / "item.npy").open("r+b") as file:
         file.seek(-1, os.SEEK_END)
         file.write(b"\x07")
-    with pytest.raises(InputError, match="no whole store"):
+    with pytest.raises(InputError, match="no complete store"):
         open_store(str(tmp_path / "store"))
 
 

@@ -161,7 +161,7 @@ def test_the_report_shows_lists_by_title_and_who_could_be_found(
     for user in made.examples_of.tolist():
         likes = made.train.item[made.train.rows(user)]
         assert f"Book {likes[0]} " in text or len(likes) > 4
-    assert "keep this report to yourself" in render(found)
+    assert "Keep this report private" in render(found)
 
 
 def test_a_few_targets_are_the_same_at_every_point_so_that_curves_have_scores(
@@ -190,7 +190,7 @@ def test_a_release_of_which_nothing_is_learnt_is_a_gap_of_its_own(tmp_path: Path
     cell = made.cells()[0]
     measure = next(step for step in cell.steps if step.kind == "measure")
     gap = made.compute(measure, made.compute(cell.release, None))
-    assert "as high as 'positive'" in str(gap.data["gap"])
+    assert "No released rating is a like" in str(gap.data["gap"])
     assert not list(made.figures(cell, measure, gap))
 
 

@@ -92,7 +92,7 @@ def test_noise_has_the_size_that_was_calibrated() -> None:
 
 
 def test_noise_that_cannot_be_proved_is_refused() -> None:
-    with pytest.raises(ParameterError, match="whole numbers"):
+    with pytest.raises(ParameterError, match="integers"):
         Noise.of(1.0, 1e-5, 1).add(np.zeros(1000), 100, generator(1))
     with pytest.raises(InputError, match="too many users"):
         Noise.of(1.0, 1e-5, 1).add(np.full(2, 2.0**53), 1 << 40, generator(1))

@@ -46,7 +46,7 @@ def test_texts_that_begin_alike_are_copies() -> None:
 
 def test_a_fold_needs_both_classes() -> None:
     labels = np.array([1, 0, 0, 0, 0, 0], dtype=np.int8)
-    with pytest.raises(InputError, match="fewer than two classes"):
+    with pytest.raises(InputError, match="must have both classes"):
         folds_of(labels, np.arange(6), 3, generator(0))
     with pytest.raises(ParameterError, match="'folds'"):
         folds_of(labels, np.arange(6), 1, generator(0))
@@ -148,9 +148,9 @@ def test_hidden_words_do_not_move_a_probability(col: SensitiveCollection) -> Non
 
 def test_labels_of_one_kind_are_refused(col: SensitiveCollection) -> None:
     same = replace(col, sensitive=np.zeros_like(col.sensitive))
-    with pytest.raises(InputError, match="both kinds"):
+    with pytest.raises(InputError, match="both classes"):
         sensitive.train(same)
-    with pytest.raises(InputError, match="both kinds"):
+    with pytest.raises(InputError, match="both classes"):
         sensitive.cross_validate(same)
     with pytest.raises(UnknownNameError, match="logistic"):
         sensitive.train(col, "logistik")

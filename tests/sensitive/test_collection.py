@@ -38,11 +38,11 @@ def test_categories_are_no_feature(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("nobody\t1\t1.1", "does not have"),
-        ("m0\t0\t", "second label"),
-        ("m7\t2\t", "other than 0 or 1"),
-        ("m7\t\t", "other than 0 or 1"),
-        (None, "have no label"),
+        ("nobody\t1\t1.1", "not in the collection"),
+        ("m0\t0\t", "labels a document twice"),
+        ("m7\t2\t", "must have label 0 or 1"),
+        ("m7\t\t", "must have label 0 or 1"),
+        (None, "must label every document"),
     ],
 )
 def test_bad_labels(tmp_path: Path, line: str | None, says: str) -> None:
@@ -55,7 +55,7 @@ def test_bad_labels(tmp_path: Path, line: str | None, says: str) -> None:
 
 def test_a_folder_without_labels_is_refused(tmp_path: Path) -> None:
     (written(tmp_path) / "sensitivity.tsv").unlink()
-    with pytest.raises(InputError, match="no file sensitivity.tsv"):
+    with pytest.raises(InputError, match="file sensitivity.tsv .* does not exist"):
         sensitive.load(tmp_path)
 
 

@@ -181,7 +181,7 @@ def test_refusals_come_before_the_work(source: Path, tmp_path: Path) -> None:
     assert "'k'" in refused("evaluate", source, "-k", "0")
     assert ".html" in refused("evaluate", source, "-o", tmp_path / "report.pdf")
     assert "already" in refused("index", source, "-o", tmp_path)
-    assert "no folder" in refused("search", tmp_path / "none", "x")
+    assert "does not exist" in refused("search", tmp_path / "none", "x")
     assert "--sensitivity" in refused("index", source / "docs.jsonl", "-o", tmp_path / "new")
 
 
@@ -189,9 +189,9 @@ def test_refusals_come_before_the_work(source: Path, tmp_path: Path) -> None:
 def test_an_empty_query_is_refused(folder: Path, query: str) -> None:
     found = CliRunner().invoke(veil, ["sensitive", "search", str(folder), "--", query])
     assert isinstance(found.exception, InputError)
-    assert "must hold a word" in str(found.exception)
+    assert "must contain a letter or a digit" in str(found.exception)
     assert found.output == ""
-    with pytest.raises(InputError, match="must hold a word"):
+    with pytest.raises(InputError, match="must contain a letter or a digit"):
         open_stored(folder).search(query, OPEN)
 
 

@@ -223,7 +223,7 @@ def test_learning_needs_judgements_and_labels(col: SensitiveCollection, p: np.nd
         sensitive.rank(replace(col, judgements={}), "joint(encoder='')", p)
     labels = col.sensitive.copy()
     labels[0] = -1
-    with pytest.raises(InputError, match="label for every document"):
+    with pytest.raises(InputError, match="labels of all documents"):
         sensitive.rank(replace(col, sensitive=labels), "joint(encoder='')", p)
 
 
@@ -231,7 +231,7 @@ def test_the_optimum_says_how_the_lowest_tenth_is_calibrated(col: SensitiveColle
     pytest.importorskip("lightgbm")
     p = np.where(col.sensitive == 1, 0.01, 0.9)  # as wrong as can be
     found = sensitive.rank(col, "optimum(encoder='')", p)
-    assert "p says 0.0100 and 1.0000 are sensitive" in found.notes[1]
+    assert "the mean p is 0.0100 and the share of sensitive documents is 1.0000" in found.notes[1]
     nothing = sensitive.rank(col, "optimum(encoder='')", np.full(N, np.nan))
     assert nothing.items == ()
     assert len(nothing.notes) == 1

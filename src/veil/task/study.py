@@ -243,12 +243,14 @@ def read(model: Model, rows: Rows, common: int) -> Ids:
 
 def _protected_training(bench: TaskBench, classifier: Classifier, rows: Rows) -> Labelled:
     """Return the protected training texts of a classifier, with their labels."""
-    plain = bench.training_texts(classifier)
+    unprotected = bench.training_texts(classifier)
     pairs = [
-        (row[0], label) for row, label in zip(rows[: len(plain)], plain.labels, strict=True) if row
+        (row[0], label)
+        for row, label in zip(rows[: len(unprotected)], unprotected.labels, strict=True)
+        if row
     ]
     return Labelled(
-        tuple(text for text, _ in pairs), tuple(label for _, label in pairs), plain.name
+        tuple(text for text, _ in pairs), tuple(label for _, label in pairs), unprotected.name
     )
 
 

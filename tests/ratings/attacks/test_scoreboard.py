@@ -132,12 +132,12 @@ def test_claims_are_made_where_one_stands_out() -> None:
 
 def test_bad_knowledge_is_refused() -> None:
     data = people(20, 30, 5)
-    with pytest.raises(ParameterError, match="at least one must be right"):
+    with pytest.raises(ParameterError, match="At least one known item must be right"):
         ratings.attack(data, data, "scoreboard(known=2, wrong=2)")
     with pytest.raises(ParameterError, match="no wrong item"):
         ratings.attack(data, data, "scoreboard(known=2, wrong=1, knowledge='hash')")
     for how in ("random", "hash"):
-        with pytest.raises(InputError, match="Nobody has 9 ratings"):
+        with pytest.raises(InputError, match="No user has 9 ratings"):
             ratings.attack(data, data, f"scoreboard(known=9, knowledge='{how}')")
 
 

@@ -37,9 +37,9 @@ def test_secret_keys_and_garbage_are_refused() -> None:
     question = asker.ask(np.array([1.0, 2.0]))
     private = asker._context.serialize(save_secret_key=True)
     for wrong, words in (
-        (Question(private, question.parts, 2), "must stay at home"),
-        (Question(b"garbage", question.parts, 2), "garbled"),
-        (Question(question.context, (b"x", b"y"), 2), "garbled"),
+        (Question(private, question.parts, 2), "must stay private"),
+        (Question(b"garbage", question.parts, 2), "invalid"),
+        (Question(question.context, (b"x", b"y"), 2), "invalid"),
         (Question(question.context, question.parts[:1] * 3, 2), "number of parts"),
     ):
         with pytest.raises(ProtocolError, match=words):

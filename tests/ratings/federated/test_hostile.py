@@ -92,20 +92,20 @@ def test_second_unmasking_is_refused_also_for_the_same_request() -> None:
 def test_refused_request_cannot_be_repaired() -> None:
     scene = Scene().signed()
     client = scene.clients[1]
-    refused(lambda: client.unmask(replace(scene.request, dropped=(5, 1))), "survivor and as")
+    refused(lambda: client.unmask(replace(scene.request, dropped=(5, 1))), "both a survivor")
     refused(lambda: client.unmask(scene.request), "again")
 
 
 @pytest.mark.parametrize(
     ("survivors", "dropped", "words"),
     [
-        ((1, 2, 3, 4), (4, 5), "as survivor and as dropped"),
-        ((1, 2, 3), (4, 5), "3 clients survived, and 4 are needed"),
-        ((1, 2, 3, 4), (), "does not name exactly"),
-        ((1, 2, 3, 4), (5, 6), "does not name exactly"),
-        ((2, 3, 4, 5), (1,), "do not name a client that is asked"),
-        ((1, 1, 2, 3), (4, 5), "not those who sent shares"),
-        ((1, 2, 3, 5), (4,), "others than were told before"),
+        ((1, 2, 3, 4), (4, 5), "both a survivor and dropped"),
+        ((1, 2, 3), (4, 5), "needs 4 clients, and 3 survived"),
+        ((1, 2, 3, 4), (), "must name exactly"),
+        ((1, 2, 3, 4), (5, 6), "must name exactly"),
+        ((2, 3, 4, 5), (1,), "lack this client"),
+        ((1, 1, 2, 3), (4, 5), "must be clients that sent shares"),
+        ((1, 2, 3, 5), (4,), "differ from the signed ones"),
     ],
 )
 def test_request_for_more_than_the_sum_is_refused(
@@ -121,7 +121,7 @@ def test_survivors_need_signatures_of_the_threshold() -> None:
         scene = Scene(signed=True).signed()
         few = dict(list(scene.request.signatures.items())[:count])
         request = replace(scene.request, signatures=few)
-        refused(lambda s=scene, r=request: s.clients[1].unmask(r), f"{count} clients signed")  # type: ignore[misc]
+        refused(lambda s=scene, r=request: s.clients[1].unmask(r), f"{count} signed")  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("wrong", ["survivors", "keys", "round", "stranger", "peer", "none"])
@@ -143,7 +143,7 @@ def test_signatures_of_something_else_do_not_count(wrong: str) -> None:
     }[wrong]
     mixed = changed(scene.request.signatures, 4, signed)
     request = replace(scene.request, signatures=mixed)
-    refused(lambda: scene.clients[1].unmask(request), "3 clients signed")
+    refused(lambda: scene.clients[1].unmask(request), "3 signed")
 
 
 def test_client_that_dropped_cannot_sign_for_survivors() -> None:
@@ -154,7 +154,7 @@ def test_client_that_dropped_cannot_sign_for_survivors() -> None:
     del swapped[4]
     swapped[5] = signature(scene.signing[5], told)
     request = replace(scene.request, signatures=swapped)
-    refused(lambda: scene.clients[1].unmask(request), "3 clients signed")
+    refused(lambda: scene.clients[1].unmask(request), "3 signed")
 
 
 def _roster(scene: Scene, **changes: dict[int, bytes] | int) -> Roster:
@@ -164,17 +164,23 @@ def _roster(scene: Scene, **changes: dict[int, bytes] | int) -> Roster:
 def test_rosters_that_would_open_an_input_are_refused() -> None:
     stranger = public_of(random_key())
     cases: list[tuple[Callable[[Scene], Roster], str]] = [
-        (lambda s: _roster(s, masking=changed(s.roster.masking, 1, stranger)), "other keys"),
-        (lambda s: _roster(s, sealing=changed(s.roster.sealing, 1, stranger)), "other keys"),
+        (lambda s: _roster(s, masking=changed(s.roster.masking, 1, stranger)), "wrong keys"),
+        (lambda s: _roster(s, sealing=changed(s.roster.sealing, 1, stranger)), "wrong keys"),
         (
             lambda s: _roster(s, masking=changed(s.roster.masking, 2, s.roster.masking[3])),
-            "a key twice",
+            "a repeated or invalid key",
         ),
-        (lambda s: _roster(s, masking=changed(s.roster.masking, 2, b"x")), "no key"),
-        (lambda s: _roster(s, threshold=3), "at least 4 is accepted"),
-        (lambda s: _roster(s, threshold=6), "at least 4 is accepted"),
-        (lambda s: _roster(s, masking=changed(s.roster.masking, 9, stranger)), "garbled"),
-        (lambda s: Roster(1, {1: s.roster.sealing[1]}, {1: s.roster.masking[1]}, {}), "accepted"),
+        (
+            lambda s: _roster(s, masking=changed(s.roster.masking, 2, b"x")),
+            "a repeated or invalid key",
+        ),
+        (lambda s: _roster(s, threshold=3), "needs at least 4"),
+        (lambda s: _roster(s, threshold=6), "needs at least 4"),
+        (lambda s: _roster(s, masking=changed(s.roster.masking, 9, stranger)), "invalid"),
+        (
+            lambda s: Roster(1, {1: s.roster.sealing[1]}, {1: s.roster.masking[1]}, {}),
+            "needs at least",
+        ),
     ]
     for make, words in cases:
         scene = Scene()
@@ -185,7 +191,7 @@ def test_swapped_keys_are_refused_where_keys_are_registered() -> None:
     mine = public_of(random_key())
     swapped = Scene(signed=True)
     roster = _roster(swapped, masking=changed(swapped.roster.masking, 2, mine))
-    refused(lambda: swapped.clients[1].shares(roster), "not signed by who is registered")
+    refused(lambda: swapped.clients[1].shares(roster), "not signed by its registered owner")
     replayed, before = Scene(signed=True), Scene(signed=True, label=b"round-6")
     roster = _roster(
         replayed,
@@ -193,7 +199,7 @@ def test_swapped_keys_are_refused_where_keys_are_registered() -> None:
         masking=changed(replayed.roster.masking, 2, before.roster.masking[2]),
         signatures=changed(replayed.roster.signatures, 2, before.roster.signatures[2]),
     )
-    refused(lambda: replayed.clients[1].shares(roster), "not signed by who is registered")
+    refused(lambda: replayed.clients[1].shares(roster), "not signed by its registered owner")
 
 
 @pytest.mark.parametrize("wrong", ["flipped", "swapped", "cut", "empty", "of another receiver"])
@@ -208,16 +214,16 @@ def test_shares_that_were_changed_or_misdirected_are_refused(wrong: str) -> None
         "of another receiver": scene.parcels[3].parcels[2],
     }[wrong]
     parcels = Parcels(changed(told, 2, value))
-    refused(lambda: scene.clients[1].masked(parcels, WORDS), "changed on its way")
+    refused(lambda: scene.clients[1].masked(parcels, WORDS), "changed in transit")
 
 
 def test_shares_of_too_few_or_of_strangers_are_refused() -> None:
     scene = Scene().shared()
     told = scene.parcels[1].parcels
     few = Parcels({one: told[one] for one in (2, 3)})
-    refused(lambda: scene.clients[1].masked(few, WORDS), "3 clients sent shares")
+    refused(lambda: scene.clients[1].masked(few, WORDS), "3 sent shares")
     more = Parcels(changed(scene.parcels[2].parcels, 9, told[2]))
-    refused(lambda: scene.clients[2].masked(more, WORDS), "not of this round")
+    refused(lambda: scene.clients[2].masked(more, WORDS), "not in this round")
 
 
 def test_steps_out_of_order_are_refused() -> None:

@@ -50,7 +50,7 @@ def test_signed_survivors_give_the_same_sum() -> None:
     found = secure_sum(given, drop={1: "masked"}, signed=True)
     assert (found.total == plain(given, found.survivors)).all()
     assert "lies about who dropped out" in found.trust
-    assert "server follows the protocol" in secure_sum(given).trust
+    assert "only the sum if it follows the protocol" in secure_sum(given).trust
 
 
 def test_negative_numbers_count_modulo_the_range() -> None:
@@ -87,16 +87,16 @@ def test_every_client_is_a_process_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("given", "settings", "words"),
     [
-        ([[1], [2.5]], {}, "whole numbers"),
+        ([[1], [2.5]], {}, "integers"),
         ([[1], [2, 3]], {}, "one length"),
-        ([[], []], {}, "whole numbers|one length"),
+        ([[], []], {}, "integers|one length"),
         ([[1]], {}, "at least two clients"),
         ([[1]] * 6, {"threshold": 3}, "from 4 to 6"),
         ([[1]] * 6, {"threshold": 4, "signed": True}, "from 5 to 6"),
         ([[1]] * 6, {"threshold": 7}, "from 4 to 6"),
-        ([[1]] * 6, {"drop": {6: "shares"}}, "position from 0 to 5"),
-        ([[1]] * 6, {"drop": {1: "later"}}, "after one of"),
-        ([[2**64], [1]], {}, "whole numbers"),
+        ([[1]] * 6, {"drop": {6: "shares"}}, "positions from 0 to 5"),
+        ([[1]] * 6, {"drop": {1: "later"}}, "to one of"),
+        ([[2**64], [1]], {}, "integers"),
     ],
 )
 def test_bad_input_is_one_sentence(

@@ -156,17 +156,17 @@ def test_terms_that_would_tell_too_much_are_refused() -> None:
     lying(welcome(delta=0.5), "a delta of 0.5, and you accept 0.01", BudgetError)
     lying(welcome(spec=SPEC.replace("delta", "secure=False, delta")), "single updates")
     lying(welcome(spec="popularity"), "single updates")
-    lying(welcome(spec="__import__('os')"), "garbled")
+    lying(welcome(spec="__import__('os')"), "invalid")
     lying(welcome(seeded=True), "seed")
-    lying(welcome(threshold=1), "garbled")
-    lying([Welcome(1, "[" * 10_000)], "garbled")
+    lying(welcome(threshold=1), "invalid")
+    lying([Welcome(1, "[" * 10_000)], "invalid")
 
 
 def test_rounds_that_are_skipped_repeated_or_garbled_are_refused() -> None:
     start = Welcome(1, offer().text())
     good = bytes(8 * 8 * 3)
     lying([start, Round(1, good)], "skips or repeats")
-    lying([start, Round(0, good[:-8])], "another size")
+    lying([start, Round(0, good[:-8])], "a wrong size")
     lying([start, Round(0, b"\xff" * len(good))], "not finite")
     lying([start, Finish(0, good)], "out of turn")
     lying([start], "gone")
@@ -249,7 +249,7 @@ def test_clients_with_other_terms_are_never_summed(
             stack.enter_context(running(thread))
         _, void = host(port, offer(), lambda _: None, known, SECONDS)
     assert void == 3  # no sum was opened
-    reason = "not signed by who is registered" if registered else "told other terms"
+    reason = "not signed by its registered owner" if registered else "has other terms"
     assert len(refusals) == 4
     assert any(reason in one for one in refusals)
 
@@ -344,7 +344,7 @@ def test_commands_train_though_one_client_is_killed(tmp_path: Path) -> None:
         for one in clients[1:]:
             said = one.communicate(timeout=120)[1]
             assert "Done" in said
-            assert "take it off" in " ".join(said.split())
+            assert "cancel it" in " ".join(said.split())
             assert one.returncode == 0
     finally:
         for process in [server, *clients]:
@@ -401,4 +401,4 @@ def test_a_scale_that_no_client_would_take_is_refused_before_any_calls(tmp_path:
     ]
     found = CliRunner().invoke(federated.serve, [*given, "--port", "0", "-o", str(tmp_path / "m")])
     assert isinstance(found.exception, InputError)
-    assert "A scale has a lowest" in str(found.exception)
+    assert "A scale must be a lowest" in str(found.exception)

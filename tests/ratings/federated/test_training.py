@@ -193,7 +193,7 @@ def test_what_nothing_can_be_proved_of_is_refused() -> None:
         Federated(sample=1, delta=0.2).fit(data)
     with pytest.raises(ParameterError, match="at most the 40 users"):
         Federated(sample=1, threshold=41).fit(data)
-    with pytest.raises(ParameterError, match="fewer factors"):
+    with pytest.raises(ParameterError, match="Use fewer 'factors'"):
         Federated(factors=128).check_size(2**20)
     for wrong in ("noise=0", "sample=0", "clip=-1", "rounds=0", "epsilon=1"):
         with pytest.raises(ParameterError):

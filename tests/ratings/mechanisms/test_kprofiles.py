@@ -80,7 +80,7 @@ def test_compressed_keeps_the_top_and_the_mean() -> None:
     assert set(np.round(drawn * 3).tolist()) == {0.0, 1.0}
     assert drawn.mean() == pytest.approx(0.3, abs=0.01)
     assert Compressed().guarantee.kind == "none"
-    assert "not less information" in Compressed().guarantee.caveat
+    assert "do not hide information" in Compressed().guarantee.caveat
 
 
 def test_compressed_vectors_keep_the_largest() -> None:

@@ -124,7 +124,7 @@ def test_a_scale_without_levels_needs_a_step() -> None:
         KRR(epsilon=1.0).check(halves())
     KRR(epsilon=1.0, step=0.5).check(halves())
     assert KRR(epsilon=1.0, step=0.5).log_likelihood(halves()).shape == (5, 5)
-    with pytest.raises(ParameterError, match="whole number of steps"):
+    with pytest.raises(ParameterError, match="integer number of steps"):
         KRR(epsilon=1.0, step=0.3).check(halves())
     with pytest.raises(ParameterError, match="levels"):
         KRR(epsilon=1.0, step=1e-9).check(halves())
@@ -137,7 +137,7 @@ def test_values_have_a_cost_per_rating_and_say_what_a_user_costs() -> None:
     one = KRR(epsilon=0.5)
     told = one.cost(data)
     assert (told.kind, told.unit, told.epsilon) == ("local-dp", "rating", 0.5)
-    assert "Which items are rated is not hidden" in told.caveat
+    assert "does not hide which items are rated" in told.caveat
     assert f"{data.per_user.max() * 0.5:g}" in one.notes(data)[0]
     bits = Bits(epsilon=2.0)
     assert "m times epsilon" in bits.guarantee.caveat

@@ -69,7 +69,7 @@ def test_predictions_are_within_the_scale_and_known_for_everybody(
     assert "nobody" not in str(refused.value)
     with pytest.raises(InputError, match="a list of ids"):
         model.recommend("13")  # two users, letter by letter
-    with pytest.raises(InputError, match="a list of as many"):
+    with pytest.raises(InputError, match="Pass as many users as items"):
         model.predict("13", ["1", "1"])
 
 

@@ -199,7 +199,7 @@ def test_bad_input_is_told_in_a_sentence() -> None:
 
 def test_an_attack_needs_documents_of_both_kinds_and_queries() -> None:
     harmless = replace(COLLECTION, sensitive=np.zeros_like(COLLECTION.sensitive))
-    with pytest.raises(InputError, match="at least one document that is sensitive"):
+    with pytest.raises(InputError, match="at least one sensitive document"):
         sensitive.attack(harmless, "relevance()", None)
     hot = replace(COLLECTION, sensitive=np.ones_like(COLLECTION.sensitive))
     with pytest.raises(InputError, match="decoys"):
