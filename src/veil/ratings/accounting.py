@@ -104,7 +104,7 @@ class Noise:
         return cls(epsilon, delta, rounds, least)
 
     def add(self, total: Floats, sensitivity2: int, rng: Generator) -> Floats:
-        """Add noise to integer sums in which one user changes |x|^2 by at most `sensitivity2`."""
+        """Add noise to integer sums; one user changes |x|^2 by at most `sensitivity2`."""
         if np.abs(total).max(initial=0.0) >= _EXACT:
             raise InputError("There are too many users for exact sums. Fit fewer at a time.")
         sigma2 = Fraction(self.multiplier) ** 2 * sensitivity2

@@ -37,8 +37,8 @@ from veil.ratings.release import (
 
 _REPLACED = "The output would replace the input. Name another file."
 _LINKED = (
-    "No file says which profile belongs to which user, so guesses are scored by the profile that"
-    " is most similar to all ratings of a user."
+    "No file links profiles to users, so guesses are scored by the profile that is most similar to"
+    " all ratings of a user."
 )
 _FILES = (".csv", ".gz", ".tsv", ".parquet", ".jsonl")
 
@@ -90,7 +90,7 @@ def split(
     scale: Scale | None = None,
     columns: Columns = (),
 ) -> Reply:
-    """Split the ratings of SOURCE into two files, whatever the order of its rows.
+    """Split the ratings of SOURCE into two files; the order of its rows does not matter.
 
     Parameters
     ----------

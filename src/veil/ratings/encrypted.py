@@ -193,7 +193,7 @@ class Product:
 
 
 def shares_of(vector: ArrayLike) -> tuple[Words, Words]:
-    """Split a vector of integers into two shares, either of which is uniform."""
+    """Split a vector of integers into two uniform shares."""
     array = np.asarray(vector)
     if array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
         raise InputError("A shared vector must be a row of integers of at most 64 bits.")

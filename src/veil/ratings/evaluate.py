@@ -292,7 +292,7 @@ class Served(Model):
 
     Neighbour lists are applied to the profile that the user kept. Any other model knows only her
     released profile, which `rows` identifies (for experiments). Items that she rated are never
-    recommended to her, whatever the release contains.
+    recommended to her.
     """
 
     def __init__(self, learnt: Model, train: Ratings, rows: tuple[int, ...]) -> None:

@@ -212,7 +212,7 @@ class Serendipity(Measure):
 
 
 def _above(liked: Floats, others: Floats) -> float:
-    """Count pairs in which the liked item scores higher; ties count half."""
+    """Count pairs whose liked item scores higher; ties count half."""
     if len(liked) <= _FEW:
         column = liked[:, None]
         return np.count_nonzero(column > others) + 0.5 * np.count_nonzero(column == others)

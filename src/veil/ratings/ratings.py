@@ -177,12 +177,12 @@ class Ratings:
             self, user=self.user[rows], item=self.item[rows], value=self.value[rows], time=time
         )
 
-    def of_users(self, chosen: Ids) -> "Ratings":
-        """Return the ratings of some users (sorted positions), who are renumbered."""
+    def of_users(self, subset: Ids) -> "Ratings":
+        """Return the ratings of some users (sorted positions), and renumber the users."""
         place = np.full(self.n, -1, dtype=np.int32)
-        place[chosen] = np.arange(len(chosen), dtype=np.int32)
+        place[subset] = np.arange(len(subset), dtype=np.int32)
         part = self.take(place[self.user] >= 0)
-        names = tuple(self.users[user] for user in chosen.tolist())
+        names = tuple(self.users[user] for user in subset.tolist())
         return replace(part, users=names, user=place[part.user])
 
     def like(self, user: Positions, item: Positions, value: Values) -> "Ratings":

@@ -133,7 +133,7 @@ def _by_rows(data: bytes, mark: str, width: int, at: Sequence[int]) -> Columns |
         numbers = [np.array(list(map(float, columns[position]))) for position in at[2:]]
     except (UnicodeError, ValueError, csv.Error):
         return None
-    (users, user), (items, item) = (_numbered(columns[one]) for one in at[:2])
+    (users, user), (items, item) = (_numbered(columns[position]) for position in at[:2])
     return Columns(users, items, user, item, numbers[0], numbers[1] if len(at) > 3 else None)
 
 

@@ -212,7 +212,7 @@ def link_profiles(released: Ratings, truth: Ratings) -> tuple[int, ...]:
        \frac{e^{-|r_{ui} - r_{vi}|}}{\ln \max(|U_i|, 2)}
 
     The links are right if profiles still identify users; if they do not, nobody can be found with
-    less knowledge. They only score attackers, who do not see them.
+    less knowledge. They only score attacks, and attackers do not see them.
     """
     owner = np.full(released.n, -1, dtype=np.int64)
     places = released.item_positions

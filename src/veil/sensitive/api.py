@@ -87,7 +87,7 @@ def search(
     """Search INDEX for QUERY, and list only documents that the mechanism shows.
 
     A document that a human labelled sensitive (p = 1), or whose probability is unknown, is never
-    shown, whatever the mechanism. The number of withheld documents is not reported.
+    shown by any mechanism. The number of withheld documents is not reported.
 
     Parameters
     ----------

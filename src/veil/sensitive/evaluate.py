@@ -46,8 +46,8 @@ def rank(
     -----
     Mechanisms that learn (joint, trained demotion, the optimum's gains) are cross-fitted both
     ways: the model that scores a document for a topic was trained without that topic and without
-    that document, its copies, and all others of its fold. `Shown.notes` says so. Ties are broken
-    by document order; nothing is random.
+    that document, its copies, and all others of its fold. `Shown.notes` states this. Ties are
+    broken by document order; nothing is random.
     """
     parsed, k = mechanism_of(strategy), check_k(k)
     searcher = parsed.open(scene_of(collection, parsed, p))

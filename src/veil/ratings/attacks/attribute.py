@@ -53,7 +53,7 @@ class Attribute(Attack):
         if self.column:
             if self.column not in scene.people:
                 raise InputError(
-                    f"The table of users has no column '{self.column}'. Pass one that has it"
+                    f"The table of users has no column '{self.column}'. Pass a table with it"
                     " (people, --people)."
                 )
             values = scene.people[self.column]

@@ -129,7 +129,7 @@ class _Values:
 class _Bits:
     data: Ratings
     levels: Levels
-    share: Floats  # (m',) of profiles in which a bit is set
+    share: Floats  # (m',) share of profiles with a set bit
     flip: float
     wrong: float  # share of the known items that are wrong
     positive: float

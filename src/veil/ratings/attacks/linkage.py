@@ -194,7 +194,7 @@ class Linker(Attack):
         if self.wrong >= self.known:
             raise ParameterError("At least one known item must be right. Use 'wrong' < 'known'.")
         release = released_ratings(scene, self.name)
-        knowledge = self._told(scene)
+        knowledge = self._draw_knowledge(scene)
         scorer = self.ready(release, scene)
         placements = [
             _placed(scorer(*facts), int(release.place[user]), self.phi)
@@ -204,7 +204,7 @@ class Linker(Attack):
         ]
         return _outcome(np.array(placements), knowledge.users, release.data.n)
 
-    def _told(self, scene: Scene) -> Knowledge:
+    def _draw_knowledge(self, scene: Scene) -> Knowledge:
         truth = scene.truth
         if self.knowledge == "random":
             return draw_knowledge(

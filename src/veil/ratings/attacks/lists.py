@@ -87,7 +87,7 @@ class Lists(Attack):
 
 
 def count_rises(before: Index, after: Index, known: Ids, m: int) -> Floats:
-    """Return the number (m,) of lists of known items in which each item rose or entered."""
+    """Return how often (m,) each item rose in, or entered, the lists of the known items."""
     score, depth = np.zeros(m), after.shape[1]
     places = np.full(m + 1, depth, dtype=np.int64)
     for item in known.tolist():

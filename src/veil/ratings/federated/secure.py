@@ -42,7 +42,7 @@ PHASES = ("keys", "shares", "masked", "signed")  # after which a client may leav
 
 
 class Rehearsal:
-    """A simulated round of clients by number, some of which leave after a phase.
+    """A simulated round of clients by number; `leave` has the phase after which a client leaves.
 
     `sent` and `received` count bytes by client.
     """
@@ -128,9 +128,9 @@ def in_processes(
         stack.callback(hang_up, lines)
         keys = ask_all(lines, lambda _, line: line.receive(Keys, server.label, seconds))
         total, masked = serve_round(server, keys, lines, seconds)
-        sent = {number: line.received for number, line in lines.items()}
-        received = {number: line.sent for number, line in lines.items()}
-        return total, masked, sent, received
+        uploads = {number: line.received for number, line in lines.items()}
+        downloads = {number: line.sent for number, line in lines.items()}
+        return total, masked, uploads, downloads
 
 
 def _start(terms: Mapping[str, object], words: Words) -> "subprocess.Popen[bytes]":
@@ -224,8 +224,8 @@ def secure_sum(
     r"""Add up integer vectors modulo 2^64 so that the server sees only the sum.
 
     Proved (Bonawitz et al. 2017): a server that follows the protocol, together with fewer than
-    `threshold` clients, learns the sum of the others and nothing else, whoever drops out. With
-    `signed` it may also lie about who dropped out.
+    `threshold` clients, learns the sum of the others and nothing else, for any dropouts. With
+    `signed` the server may also misreport the dropouts.
 
     Parameters
     ----------
@@ -250,15 +250,15 @@ def secure_sum(
     >>> secure_sum([[1, 2], [10, 20], [100, 200]]).total.tolist()
     [111, 222]
     """
-    words = [_words(one) for one in vectors]
+    words = [_words(vector) for vector in vectors]
     n = len(words)
     least = thresholds.choose_threshold(n, threshold, signed=signed)
-    if len({len(one) for one in words}) > 1 or not len(words[0]):
+    if len({len(vector) for vector in words}) > 1 or not len(words[0]):
         raise InputError("The vectors of a sum must have one length and at least one number.")
     leave = _leave(drop, n)
     label = b"sum-" + secrets.token_bytes(16)
     signing = {number: random_key() for number in range(1, n + 1)} if signed else {}
-    registered = {number: signing_public(one) for number, one in signing.items()} or None
+    registered = {number: signing_public(key) for number, key in signing.items()} or None
     clients = {
         number: Client(number, least, len(words[0]), label, signing.get(number), registered)
         for number in range(1, n + 1)
@@ -271,14 +271,14 @@ def secure_sum(
         rehearsal = Rehearsal(clients, leave)
         total, masked = rehearsal.run(server, inputs)
         record = (total, masked, rehearsal.sent, rehearsal.received)
-    total, masked, sent, received = record
+    total, masked, uploads, downloads = record
     trust = thresholds.SIGNED if signed else thresholds.FOLLOWS
     return SecureSum(
         total,
         tuple(number - 1 for number in server.counted),
-        {number - 1: one.words for number, one in masked.items()},
-        sum(sent.values()) + sum(received.values()),
-        {number - 1: count for number, count in sent.items()},
+        {number - 1: message.words for number, message in masked.items()},
+        sum(uploads.values()) + sum(downloads.values()),
+        {number - 1: count for number, count in uploads.items()},
         server.threshold,
         f"{trust} {thresholds.SPOILT}",
     )

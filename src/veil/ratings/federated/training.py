@@ -67,7 +67,7 @@ from veil.ratings.accounting import gaussian_epsilon
 from veil.ratings.federated.primitives import STEPS, Words, number_of, whole, words_of
 from veil.ratings.ratings import Ratings, Scale
 
-NUMBERS = 2**23  # maximum size of an update: the room in a message
+NUMBERS = 2**23  # maximum size of an update that fits into a message
 _LEAST = 8  # steps of the noise of one client
 _RARE = 100.0  # -ln of delta', at least
 _SLACK = 1e-9  # of delta, for rare events

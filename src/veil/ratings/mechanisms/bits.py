@@ -25,7 +25,7 @@ class Bits(Mechanism):
 
     .. math:: \Pr[\text{flip}] = \frac{1}{1 + e^\varepsilon}
 
-    A released like has the lowest integer rating that counts as a like, whatever the true rating.
+    A released like has the lowest integer rating that counts as a like, for any true rating.
     Items that are not liked have no row. Proved: epsilon-local DP of one bit. Draws are exact.
 
     References

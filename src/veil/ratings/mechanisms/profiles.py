@@ -54,7 +54,7 @@ SMALL = 64  # users or items up to which a dense decomposition is fast enough
 
 
 class KProfiles(Mechanism):
-    """Group at least k users of similar taste, who all release the profile of their group.
+    """Group at least k users of similar taste; all of them release the profile of their group.
 
     MDAV compares the `factors` strongest directions of the singular value decomposition of the
     ratings, centred by user. The profile of a group has every item that a member rated, with the

@@ -21,7 +21,7 @@ class ALS(Recommender):
     r"""Fit factors to the residuals of biases, alternating between users and items.
 
     With e the residuals of `bias`, each user solves :math:`(Q_u^T Q_u + reg |I_u| I) p_u = Q_u^T
-    e_u` over her items (ALS-WR), then each item likewise. The factors of items start from
+    e_u` over her items (ALS-WR), then each item in the same way. The factors of items start from
     N(0, 0.1^2). Rows of one side are independent, so the result is the same with any number of
     threads.
 

@@ -51,7 +51,7 @@ class Federated(Recommender):
     probability `sample`, by its own coin; fits its own vector by ridge on ratings scaled to
     [-1, 1]; computes the gradient for all items, which hides its support; clips it to an
     L2 norm of `clip`; rounds it to a grid; adds discrete Gaussian noise of variance
-    :math:`(z C)^2/t`; and sends it through the secure sum, in which at least t must survive. The
+    :math:`(z C)^2/t`; and sends it through the secure sum, where at least t must survive. The
     server takes a `step` along the sum over the expected number of clients, and releases the mean
     of the factors after the last third of the rounds. `fit` runs all clients in one process with
     the same integers; ``veil ratings serve`` and ``join`` run them on separate machines.

@@ -29,7 +29,7 @@ class SGD(Recommender):
     r"""Fit biases and factors rating by rating, along the gradient of the squared error.
 
     With :math:`e = r - \mu - b_u - b_i - p_u^T q_i`: :math:`b_u \mathrel{+}= rate (e - reg\,b_u)`,
-    :math:`p_u \mathrel{+}= rate (e q_i - reg\,p_u)`, and likewise for the item. Users and items
+    :math:`p_u \mathrel{+}= rate (e q_i - reg\,p_u)`, and the same for the item. Users and items
     are in 8 random groups each. The 64 blocks of ratings run as 8 strata of 8 blocks without
     common users or items, so the result is the same with any number of threads.
 
@@ -170,7 +170,7 @@ def _dealt(size: int, draws: Generator) -> tuple[Positions, Groups]:
 
 
 def waves(user: Positions, item: Positions, first: int) -> list[Ids]:
-    """Split ratings into waves in which no user and no item occurs twice."""
+    """Split ratings into waves without repeated users or items."""
     busy_user: dict[int, int] = {}
     busy_item: dict[int, int] = {}
     layers: list[list[int]] = []

@@ -82,7 +82,7 @@ class _Shown:
 
 
 def withheld(scene: Scene, answers: dict[str, Answer]) -> dict[str, int]:
-    """Return the number of counted but withheld documents of each word, where it is revealed."""
+    """Return the number of counted but withheld documents of each word, if revealed."""
     shown = {word: _read(scene, word, answer) for word, answer in answers.items()}
     usable = {word: record for word, record in shown.items() if record is not None}
     lengths = [record.mean_length() for record in usable.values() if len(record.scores) >= _FEWEST]

@@ -77,7 +77,7 @@ class Prefilter(Mechanism):
 
     threshold: Annotated[
         float,
-        Field(ge=0, le=1, description="probability from which a document is withheld",
+        Field(ge=0, le=1, description="lowest probability of withheld documents",
               examples=[0.5]),
     ]  # fmt: skip
 
@@ -137,7 +137,7 @@ class Postfilter(Mechanism):
 
     threshold: Annotated[
         float,
-        Field(ge=0, le=1, description="probability from which a document is withheld",
+        Field(ge=0, le=1, description="lowest probability of withheld documents",
               examples=[0.1]),
     ]  # fmt: skip
     depth: Annotated[
