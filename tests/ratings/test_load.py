@@ -18,9 +18,9 @@ ROWS = "user,item,rating\n10,b,5\n9,a,0\n10,a,2.5\n"
 
 
 def same(one: Ratings, two: Ratings) -> bool:
-    told = [(each.users, each.items, each.scale, each.declared) for each in (one, two)]
+    text = [(part.users, part.items, part.scale, part.declared) for part in (one, two)]
     arrays = ("user", "item", "value")
-    return told[0] == told[1] and all(
+    return text[0] == text[1] and all(
         np.array_equal(getattr(one, name), getattr(two, name)) for name in arrays
     )
 
@@ -37,10 +37,10 @@ def read_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Ratings]:
     with monkeypatch.context() as patched:
         patched.setattr(reader, "_by_arrow", lambda data, mark, header, at: reader._by_rows(
             data, mark, len(header), at))  # fmt: skip
-        plain = ratings.load(path)
+        unprotected = ratings.load(path)
     with monkeypatch.context() as patched:
         patched.setattr(LOAD, "read_columns", lambda *given: None)
-        return [quick, plain, ratings.load(path)]
+        return [quick, unprotected, ratings.load(path)]
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz"])
@@ -62,9 +62,9 @@ def read_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Ratings]:
 def test_all_readers_give_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str
 ) -> None:
-    quick, plain, slow = read_both(written(tmp_path, text, name), monkeypatch)
+    quick, unprotected, slow = read_both(written(tmp_path, text, name), monkeypatch)
     assert same(quick, slow)
-    assert same(plain, slow)
+    assert same(unprotected, slow)
 
 
 def test_zeros_are_ratings_and_ids_stand_in_order(tmp_path: Path) -> None:

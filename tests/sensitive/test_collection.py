@@ -47,7 +47,7 @@ def test_categories_are_no_feature(tmp_path: Path) -> None:
 )
 def test_bad_labels(tmp_path: Path, line: str | None, says: str) -> None:
     file = written(tmp_path) / "sensitivity.tsv"
-    lines = [one for one in file.read_text().split("\n") if not one.startswith("m7\t")]
+    lines = [entry for entry in file.read_text().split("\n") if not entry.startswith("m7\t")]
     file.write_text("\n".join([*lines, *([line] if line else [])]))
     with pytest.raises(InputError, match=says):
         sensitive.load(tmp_path)
@@ -95,7 +95,7 @@ def test_sara_is_read_as_it_is_described() -> None:
     assert (len(col.documents), int(col.sensitive.sum())) == (1702, 211)
     assert len(set(col.topics.values())) == 50
     assert len(np.unique(copies(col.documents.texts))) == 1576
-    assert all(isinstance(one["recipients"], int) for one in col.metadata)
+    assert all(isinstance(entry["recipients"], int) for entry in col.metadata)
     scores = sensitive.evaluate({}, col.judgements, col.labels, ["nCS-DCG@10"])
     assert scores.summary("nCS-DCG@10", col.topics).value == pytest.approx(0.948, abs=5e-4)
 
@@ -103,8 +103,8 @@ def test_sara_is_read_as_it_is_described() -> None:
 def test_documents_may_lack_metadata(tmp_path: Path) -> None:
     file = written(tmp_path) / "docs.jsonl"
     rows = [json.loads(line) for line in file.read_text().split("\n")]
-    kept = [{key: row[key] for key in ("id", "title", "text")} for row in rows]
-    file.write_text("\n".join(map(json.dumps, kept)))
+    retained = [{key: row[key] for key in ("id", "title", "text")} for row in rows]
+    file.write_text("\n".join(map(json.dumps, retained)))
     col = sensitive.load(tmp_path)
     assert col.metadata == ()
     assert len(mails_of(col)) == N

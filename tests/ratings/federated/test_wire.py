@@ -60,9 +60,9 @@ def test_messages_come_back_as_they_were(message: Message) -> None:
 
 def test_words_come_back_as_they_were() -> None:
     words = np.array([0, 1, 2**64 - 1], dtype=np.uint64)
-    found = decode(encode(Masked(words), LABEL), LABEL)
-    assert isinstance(found, Masked)
-    assert found.words.tolist() == words.tolist()
+    actual = decode(encode(Masked(words), LABEL), LABEL)
+    assert isinstance(actual, Masked)
+    assert actual.words.tolist() == words.tolist()
 
 
 @pytest.mark.parametrize("message", SOME, ids=lambda one: type(one).__name__)
