@@ -28,10 +28,10 @@ needs_golden = pytest.mark.skipif(
 
 def golden(*keys: str) -> Any:  # noqa: ANN401 - as the file has it
     """Return what stands under some keys; nothing where the file is not at hand."""
-    found = json.loads(_FILE.read_text(encoding="utf-8")) if _FILE.is_file() else {}
+    actual = json.loads(_FILE.read_text(encoding="utf-8")) if _FILE.is_file() else {}
     for key in keys:
-        found = found.get(key, {})
-    return found
+        actual = actual.get(key, {})
+    return actual
 
 
 @cache
@@ -47,5 +47,5 @@ def made(n: int = 40, m: int = 30, share: float = 0.4, seed: int = 1) -> Ratings
     user, item = np.nonzero(rng.random((n, m)) < share)
     alike = (user % 2) == (item % 2)
     value = np.clip(np.round(2.5 + 1.5 * alike + rng.normal(0, 0.7, len(user))), 1, 5)
-    names = [str(one) for one in range(1, max(n, m) + 1)]
+    names = [str(entry) for entry in range(1, max(n, m) + 1)]
     return of_arrays(names[:n], names[:m], user, item, value, scale=(1, 5))

@@ -14,14 +14,14 @@ def people(n: int = 120, m: int = 60, each: int = 12, seed: int = 0) -> Ratings:
     """Return ratings of `each` items by n users; items of one's own taste are rated higher."""
     rng = np.random.default_rng(seed)
     user, item, value = [], [], []
-    for one in range(n):
-        near = (np.arange(m) % TASTES) == one % TASTES
+    for entry in range(n):
+        near = (np.arange(m) % TASTES) == entry % TASTES
         weights = np.where(near, 6.0, 1.0) / (1 + np.arange(m) % 17)
         rated = rng.choice(m, size=each, replace=False, p=weights / weights.sum())
-        user += [one] * each
+        user += [entry] * each
         item += rated.tolist()
         value += np.clip(rng.normal(np.where(near[rated], 4.4, 2.6), 0.8).round(), 1, 5).tolist()
-    users, items = [f"user-{one:04d}" for one in range(n)], [str(one) for one in range(m)]
+    users, items = [f"user-{entry:04d}" for entry in range(n)], [str(entry) for entry in range(m)]
     return of_arrays(users, items, np.array(user), np.array(item), np.array(value), scale=(1, 5))
 
 

@@ -54,6 +54,6 @@ def test_delta_is_below_one_user() -> None:
 
 @pytest.mark.parametrize("wrong", [{"noise": 0.0}, {"rounds": 0}, {"delta": 0.0}, {"sample": 0.0}])
 def test_wrong_numbers_are_refused(wrong: dict[str, float]) -> None:
-    given = {"noise": 1.0, "rounds": 1, "delta": 1e-5, "sample": 1.0} | wrong
+    values = {"noise": 1.0, "rounds": 1, "delta": 1e-5, "sample": 1.0} | wrong
     with pytest.raises(ParameterError):
-        gaussian_epsilon(**given)  # type: ignore[arg-type]
+        gaussian_epsilon(**values)  # type: ignore[arg-type]

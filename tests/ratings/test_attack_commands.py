@@ -29,58 +29,58 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*arguments: object) -> str:
     """Run a command, and return all that it prints."""
-    found = CliRunner().invoke(veil, ["ratings", *map(str, arguments)], catch_exceptions=False)
-    assert found.exit_code == 0, found.output
-    assert "user-" not in found.output
-    return found.output
+    actual = CliRunner().invoke(veil, ["ratings", *map(str, arguments)], catch_exceptions=False)
+    assert actual.exit_code == 0, actual.output
+    assert "user-" not in actual.output
+    return actual.output
 
 
 def refused(*arguments: object) -> str:
     """Run a command that must be refused, and return why."""
-    found = CliRunner().invoke(veil, ["ratings", *map(str, arguments)])
-    assert isinstance(found.exception, VeilError), found.output
-    assert "user-" not in str(found.exception)
-    return str(found.exception)
+    actual = CliRunner().invoke(veil, ["ratings", *map(str, arguments)])
+    assert isinstance(actual.exception, VeilError), actual.output
+    assert "user-" not in str(actual.exception)
+    return str(actual.exception)
 
 
 def attacked(attacker: str, target: str, *more: str) -> str:
     return run("attack", target, "-a", attacker, "--of", "train.csv", *SCALE, "--seed", "1", *more)
 
 
-def success(told: str) -> float:
-    return float(told.partition("success ")[2].split()[0])
+def success(text: str) -> float:
+    return float(text.partition("success ")[2].split()[0])
 
 
 def test_a_file_and_a_spec_are_attacked(folder: Path) -> None:
     train, _ = parts()
     save(ratings.protect(train, "krr(epsilon=3)", rng=1), folder / "released.csv")
-    told = attacked("scoreboard(known=4)", "released.csv")
-    assert "No file says which profile belongs" in told
-    assert "who sees nothing: 0.008333" in told
-    assert success(told) > 0.4
+    text = attacked("scoreboard(known=4)", "released.csv")
+    assert "No file links profiles to users" in text
+    assert "baseline: 0.008333" in text
+    assert success(text) > 0.4
     assert success(attacked("scoreboard(known=4)", "krr(epsilon=3)")) > 0.4
-    assert success(attacked("bayes(known=4)", "released.csv")) > success(told)  # by its card
+    assert success(attacked("bayes(known=4)", "released.csv")) > success(text)  # by its card
     assert "No file says" not in attacked("scoreboard(known=4)", "train.csv")
     assert "proved bound" in attacked("membership", "dppopularity(epsilon=1)")
 
 
 def test_attacks_that_cannot_be_are_refused(folder: Path) -> None:
     of = ("--of", "train.csv")
-    assert "There is no file" in refused("attack", "nosuch.csv", "-a", "scoreboard", *of)
-    assert "name a spec" in refused("attack", "train.csv", "-a", "membership", *of)
+    assert "does not exist" in refused("attack", "nosuch.csv", "-a", "scoreboard", *of)
+    assert "needs a spec" in refused("attack", "train.csv", "-a", "membership", *of)
     assert "No attack" in refused("attack", "train.csv", "-a", "nosuch", *of)
     (folder / "bad.csv").write_text((folder / "train.csv").read_text())
     (folder / "bad.csv.veil.json").write_text("[]")
-    assert "no card" in refused("attack", "bad.csv", "-a", "scoreboard", *of)
+    assert "not a release card" in refused("attack", "bad.csv", "-a", "scoreboard", *of)
 
 
 def test_a_plane_is_drawn(folder: Path) -> None:
-    told = run(
+    text = run(
         "plane", "train.csv", "test.csv", "-m", "kprofiles(factors=4, k=8)", "-m",
         "kprofiles(factors=4, k=2)", "-a", "scoreboard(known=4)", "--recommender",
         "itemknn(k=8)", *SCALE, "-o", "plane.html", "--workers", "0",
     )  # fmt: skip
-    assert "kprofiles" in told
+    assert "kprofiles" in text
     page = (folder / "plane.html").read_text()
     assert "Lists before and after" in page
     assert "Who could be found" in page
@@ -125,8 +125,8 @@ def one_user(folder: Path) -> str:
 
 
 def test_all_commands_are_named() -> None:
-    wanted = "describe split fit recommend evaluate protect attack serve join".split()
-    assert list(RatingsExperiment.verbs) == wanted
+    expected = "describe split fit recommend evaluate protect attack serve join".split()
+    assert list(RatingsExperiment.verbs) == expected
     group = domain_group("ratings")
     for verb in ("attack", "plane", "protect", "choose"):
         assert group.get_command(None, verb) is not None  # type: ignore[arg-type]

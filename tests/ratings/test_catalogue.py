@@ -13,8 +13,8 @@ def with_rare(n: int = 400) -> Ratings:
     """Return ratings of three items by everybody, and of fifty by the first user alone."""
     user = np.concatenate([np.repeat(np.arange(n), 3), np.zeros(50, np.int64)])
     item = np.concatenate([np.tile([0, 1, 2], n), np.arange(3, 53)])
-    people = [f"{PERSON}-{one:04}" for one in range(n)]
-    things = [f"{one:02}" for one in range(53)]
+    people = [f"{PERSON}-{entry:04}" for entry in range(n)]
+    things = [f"{entry:02}" for entry in range(53)]
     value = np.full(len(user), 4.0)
     return of_arrays(people, things, user, item, value, scale=(1, 5), public=False)
 
@@ -34,10 +34,12 @@ def test_ratings_stay_with_their_items() -> None:
     data = town(400, 6, 0.7, public=False)
     rare = data.take((data.item != 2) | (data.user < 3))
     listed, _ = threshold_catalogue(rare, 5.0, 1e-3, items=6, rng=1)
-    assert listed.items == tuple(one for one in data.items if one != "item-002")
-    kept = rare.take(rare.item != 2)
-    assert [listed.items[one] for one in listed.item] == [data.items[one] for one in kept.item]
-    assert np.array_equal(listed.value, kept.value)
+    assert listed.items == tuple(entry for entry in data.items if entry != "item-002")
+    retained = rare.take(rare.item != 2)
+    assert [listed.items[entry] for entry in listed.item] == [
+        data.items[entry] for entry in retained.item
+    ]
+    assert np.array_equal(listed.value, retained.value)
 
 
 def test_where_nothing_can_be_listed_nothing_is() -> None:

@@ -36,9 +36,9 @@ def refused(*arguments: str) -> str:
 
 
 def test_describe_says_sizes(folder: Path) -> None:
-    told = run("describe", "all.csv", "--scale", "1", "5")
-    assert f"{len(made()):,}" in told
-    assert "declared" in told
+    text = run("describe", "all.csv", "--scale", "1", "5")
+    assert f"{len(made()):,}" in text
+    assert "declared" in text
     assert "--scale" in run("describe", "all.csv")
 
 
@@ -81,13 +81,13 @@ def test_lists_and_measures_are_shown(folder: Path) -> None:
         "-o",
         "m.npz",
     )
-    wanted = open_model(Path("m.npz"), Path("train.csv")).recommend(["3"], 4).list(0)
+    expected = open_model(Path("m.npz"), Path("train.csv")).recommend(["3"], 4).list(0)
     shown = run("recommend", "m.npz", "--of", "train.csv", "--user", "3", "-k", "4")
-    assert all(item in shown for item in wanted)
-    told = json.loads(run("evaluate", "m.npz", "test.csv", "--of", "train.csv", "--json"))
+    assert all(item in shown for item in expected)
+    text = json.loads(run("evaluate", "m.npz", "test.csv", "--of", "train.csv", "--json"))
     train, test = ratings.split(made())
     model = ratings.recommender("itemknn(k=5)").fit(train, positive=4)
-    assert told["measures"]["ndcg"]["value"] == pytest.approx(
+    assert text["measures"]["ndcg"]["value"] == pytest.approx(
         ratings.evaluate(model, test)["ndcg"]
     )
     assert "ndcg" in run(
@@ -109,19 +109,21 @@ def test_content_needs_its_table(folder: Path) -> None:
 def test_bad_input_is_one_sentence(folder: Path) -> None:
     run("fit", "train.csv", "-m", "mean", "-o", "m.npz")
     assert "other ratings" in refused("recommend", "m.npz", "--of", "test.csv", "--user", "1")
-    told = refused("recommend", "m.npz", "--of", "train.csv", "--user", "nobody")
-    assert "nobody" not in told
-    assert "no file" in refused("evaluate", "none.npz", "test.csv", "--of", "train.csv")
+    text = refused("recommend", "m.npz", "--of", "train.csv", "--user", "nobody")
+    assert "nobody" not in text
+    assert "does not exist" in refused("evaluate", "none.npz", "test.csv", "--of", "train.csv")
     Path("bad.npz").write_bytes(Path("m.npz").read_bytes()[:-30])
-    assert "no model" in refused("evaluate", "bad.npz", "test.csv", "--of", "train.csv")
+    assert "not a model" in refused("evaluate", "bad.npz", "test.csv", "--of", "train.csv")
     Path("text.npz").write_text("hello")
-    assert "no model" in refused("evaluate", "text.npz", "test.csv", "--of", "train.csv")
-    assert "both train and test" in refused("evaluate", "m.npz", "train.csv", "--of", "train.csv")
+    assert "not a model" in refused("evaluate", "text.npz", "test.csv", "--of", "train.csv")
+    assert "must not share ratings" in refused(
+        "evaluate", "m.npz", "train.csv", "--of", "train.csv"
+    )
 
 
 def test_no_pickle_is_loaded_and_no_other_kind(folder: Path) -> None:
     np.savez("odd.npz", meta=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(InputError, match="no model"):
+    with pytest.raises(InputError, match="not a model"):
         open_model(Path("odd.npz"), Path("train.csv"))
     np.savez("odd.npz", meta=np.frombuffer(b'{"kind": "other"}', dtype=np.uint8))
     with pytest.raises(InputError, match="version"):
@@ -138,16 +140,16 @@ def test_factors_of_other_sizes_are_refused(folder: Path) -> None:
 
 def test_a_private_fit_says_all_that_must_be_known(folder: Path) -> None:
     scale = ("--scale", "1", "5")
-    told = run(
+    text = run(
         "fit", "train.csv", "-m", "dppopularity(epsilon=1)", *scale, "--seed", "1", "-o", "m.npz"
     )
-    assert "seeded, not private" in told
-    assert "Nobody said that the list of items is public" in told
-    Path("items.csv").write_text("item\n" + "".join(f"{one}\n" for one in made().items))
+    assert "used a seed" in text
+    assert "not declared whether the list of items is public" in text
+    Path("items.csv").write_text("item\n" + "".join(f"{entry}\n" for entry in made().items))
     public = ("--catalogue", "items.csv")
-    told = run("fit", "train.csv", "-m", "dppopularity(epsilon=1)", *scale, *public, "-o", "m.npz")
-    assert "seeded" not in told
-    assert "Nobody said" not in told
+    text = run("fit", "train.csv", "-m", "dppopularity(epsilon=1)", *scale, *public, "-o", "m.npz")
+    assert "seeded" not in text
+    assert "not declared whether" not in text
     run("recommend", "m.npz", "--of", "train.csv", *public, "--user", "3")
     run("evaluate", "m.npz", "test.csv", "--of", "train.csv", *public)
 

@@ -34,7 +34,7 @@ def world(scores: list[float], relevant: str, rated: str = "z") -> tuple[Model, 
     items = [*"abcdxyz"]
     train = of_arrays(["u"], items, np.zeros(1, int), np.array([items.index(rated)]), np.ones(1),
                       scale=(1, 5))  # fmt: skip
-    places = np.array([items.index(one) for one in relevant])
+    places = np.array([items.index(entry) for entry in relevant])
     test = of_arrays(
         ["u"], items, np.zeros(len(places), int), places, np.full(len(places), 5.0), scale=(1, 5)
     )
@@ -43,10 +43,10 @@ def world(scores: list[float], relevant: str, rated: str = "z") -> tuple[Model, 
 
 def test_examples_by_hand() -> None:
     model, test = world([9, 8, 7, 6, 1, 0, 5], "bdx")
-    found = ratings.evaluate(model, test, k=4)
-    wanted = {"precision": 0.5, "recall": 2 / 3, "f1": 4 / 7, "ap": 1 / 3}
-    assert {name: float(found[name]) for name in wanted} == pytest.approx(wanted)
-    assert found["ndcg"] == pytest.approx(0.49818925746641285)
+    actual = ratings.evaluate(model, test, k=4)
+    expected = {"precision": 0.5, "recall": 2 / 3, "f1": 4 / 7, "ap": 1 / 3}
+    assert {name: float(actual[name]) for name in expected} == pytest.approx(expected)
+    assert actual["ndcg"] == pytest.approx(0.49818925746641285)
 
 
 def test_auc_counts_ties_by_half_and_leaves_out_what_was_rated() -> None:
@@ -58,15 +58,15 @@ def test_auc_counts_ties_by_half_and_leaves_out_what_was_rated() -> None:
 def test_many_liked_items_have_the_same_auc() -> None:
     rng = np.random.default_rng(1)
     m = 90
-    names = [str(one) for one in range(m)]
+    names = [str(entry) for entry in range(m)]
     train = of_arrays(["u"], names, np.zeros(1, int), np.zeros(1, int), np.ones(1), scale=(1, 5))
     liked = np.arange(1, 50)
     test = of_arrays(["u"], names, np.zeros(49, int), liked, np.full(49, 5.0), scale=(1, 5))
     scores = rng.integers(0, 20, m).astype(float)
     own, others = scores[liked][:, None], scores[50:]
-    wanted = ((own > others) + 0.5 * (own == others)).mean()
-    found = ratings.evaluate(Fixed(train, scores[None]), test, measures=["auc"])
-    assert found["auc"] == pytest.approx(wanted)
+    expected = ((own > others) + 0.5 * (own == others)).mean()
+    actual = ratings.evaluate(Fixed(train, scores[None]), test, measures=["auc"])
+    assert actual["auc"] == pytest.approx(expected)
 
 
 @pytest.fixture(scope="module")
@@ -92,20 +92,20 @@ def test_as_ir_measures(parts: tuple[Ratings, Ratings], scores: Scores) -> None:
     for user, item, value in zip(test.user, test.item, test.value, strict=True):
         if test.users[user] in run:
             judged.setdefault(test.users[user], {})[test.items[item]] = int(value >= 4)
-    named = {"precision": library.P @ 5, "recall": library.R @ 5, "ndcg": library.nDCG @ 5}
-    named["ap"] = library.AP @ 5
-    for name, measure in named.items():
-        rows = {one.query_id: one.value for one in library.iter_calc([measure], judged, run)}
-        wanted = [rows[user] for user in scores.users]
-        assert scores.per_user(name) == pytest.approx(wanted), name
+    labels = {"precision": library.P @ 5, "recall": library.R @ 5, "ndcg": library.nDCG @ 5}
+    labels["ap"] = library.AP @ 5
+    for name, measure in labels.items():
+        rows = {entry.query_id: entry.value for entry in library.iter_calc([measure], judged, run)}
+        expected = [rows[user] for user in scores.users]
+        assert scores.per_user(name) == pytest.approx(expected), name
 
 
 def test_every_mean_has_the_interval_of_the_bootstrap(scores: Scores) -> None:
     assert scores.names == NAMES
     for name in ("ndcg", "novelty", "serendipity"):
-        wanted = bootstrap(scores.per_user(name))
+        expected = bootstrap(scores.per_user(name))
         assert (scores[name], scores[name].low, scores[name].high) == pytest.approx(
-            (wanted, wanted.low, wanted.high)
+            (expected, expected.low, expected.high)
         )
     assert scores["rmse"].low < scores["rmse"] < scores["rmse"].high
 
@@ -113,21 +113,21 @@ def test_every_mean_has_the_interval_of_the_bootstrap(scores: Scores) -> None:
 def test_diversity_is_one_minus_the_mean_cosine(parts: tuple[Ratings, Ratings]) -> None:
     train, test = parts
     model = ratings.recommender("popularity").fit(train, positive=4)
-    found = ratings.evaluate(model, test, k=5, measures=["diversity"])
+    actual = ratings.evaluate(model, test, k=5, measures=["diversity"])
     likes = np.zeros((train.n, train.m))
     likes[train.user[train.value >= 4], train.item[train.value >= 4]] = 1
     unit = likes / np.maximum(np.linalg.norm(likes, axis=0), 1e-9)
-    wanted = []
-    for row in model.recommend(found.users, 5).index:
+    expected = []
+    for row in model.recommend(actual.users, 5).index:
         cosines = unit[:, row].T @ unit[:, row]
-        wanted.append(1 - cosines[~np.eye(5, dtype=bool)].mean())
-    assert found.per_user("diversity") == pytest.approx(wanted)
+        expected.append(1 - cosines[~np.eye(5, dtype=bool)].mean())
+    assert actual.per_user("diversity") == pytest.approx(expected)
 
 
 def test_serendipity_of_what_everybody_likes_is_none(parts: tuple[Ratings, Ratings]) -> None:
     model = ratings.recommender("popularity").fit(parts[0], positive=4)
-    found = ratings.evaluate(model, parts[1], measures=["serendipity"])
-    assert float(found["serendipity"]) == 0.0
+    actual = ratings.evaluate(model, parts[1], measures=["serendipity"])
+    assert float(actual["serendipity"]) == 0.0
 
 
 def test_users_without_a_relevant_item_are_left_out_and_counted() -> None:
@@ -137,16 +137,16 @@ def test_users_without_a_relevant_item_are_left_out_and_counted() -> None:
     )
     test = of_arrays(names, [*"abc"], np.array([0, 1]), np.array([1, 1]), np.array([5.0, 1.0]),
                      scale=(1, 5))  # fmt: skip
-    found = ratings.evaluate(ratings.recommender("mean").fit(train, positive=4), test, k=1)
-    assert (found.users, found.left_out, found.pairs) == (("1",), 1, 2)
-    assert len(found.per_user("ndcg")) == 1
-    assert len(found.per_user("rmse")) == 2
+    actual = ratings.evaluate(ratings.recommender("mean").fit(train, positive=4), test, k=1)
+    assert (actual.users, actual.left_out, actual.pairs) == (("1",), 1, 2)
+    assert len(actual.per_user("ndcg")) == 1
+    assert len(actual.per_user("rmse")) == 2
 
 
 def test_a_pair_in_both_parts_is_refused(parts: tuple[Ratings, Ratings]) -> None:
     train, _ = parts
     model = ratings.recommender("mean").fit(train)
-    with pytest.raises(InputError, match=f"^{len(train):,} pairs .* both"):
+    with pytest.raises(InputError, match=f"Got {len(train):,} common pairs"):
         ratings.evaluate(model, train)
 
 
@@ -166,7 +166,7 @@ def test_depths_that_there_cannot_be(parts: tuple[Ratings, Ratings], k: int) -> 
 def test_no_relevant_item_at_all_is_one_sentence(parts: tuple[Ratings, Ratings]) -> None:
     train, test = parts
     low = test.take(test.value < 4)
-    with pytest.raises(InputError, match="No user"):
+    with pytest.raises(InputError, match="No test user"):
         ratings.evaluate(ratings.recommender("mean").fit(train, positive=4), low)
 
 
@@ -183,21 +183,21 @@ def test_what_was_not_measured_is_not_told(scores: Scores, parts: tuple[Ratings,
 @pytest.mark.parametrize("spec", ["itemknn(k=10)", "bias"])
 def test_parts_from_files_are_measured_as_parts_of_a_whole(spec: str) -> None:
     train, test = ratings.split(made(n=12, m=60, share=0.1, seed=3), fraction=0.4)
-    seen = np.unique(train.item)
-    assert len(seen) < train.m  # or nothing is shown
+    observed = np.unique(train.item)
+    assert len(observed) < train.m  # or nothing is shown
     place = np.full(train.m, -1, dtype=np.int32)
-    place[seen] = np.arange(len(seen))
-    alone = of_arrays(
+    place[observed] = np.arange(len(observed))
+    single = of_arrays(
         train.users,
-        [train.items[one] for one in seen],
+        [train.items[entry] for entry in observed],
         train.user,
         place[train.item],
         train.value,
         scale=(1, 5),
     )
     whole, parted = (
-        ratings.evaluate(ratings.recommender(spec).fit(one, positive=4), test, k=5)
-        for one in (train, alone)
+        ratings.evaluate(ratings.recommender(spec).fit(entry, positive=4), test, k=5)
+        for entry in (train, single)
     )
     lists = ["ndcg", "auc", "coverage", "diversity", "novelty", "serendipity"]
     if spec == "bias":
@@ -212,6 +212,6 @@ def test_parts_from_files_are_measured_as_parts_of_a_whole(spec: str) -> None:
 def test_workers_change_nothing(parts: tuple[Ratings, Ratings], scores: Scores) -> None:
     model = ratings.recommender("itemknn(k=10)").fit(parts[0], positive=4)
     with processes(2) as pool:
-        found = ratings.evaluate(model, parts[1], k=5, executor=pool)
+        actual = ratings.evaluate(model, parts[1], k=5, executor=pool)
     for name in NAMES:
-        assert (found[name], found[name].low) == (scores[name], scores[name].low)
+        assert (actual[name], actual[name].low) == (scores[name], scores[name].low)

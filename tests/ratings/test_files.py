@@ -39,9 +39,9 @@ def test_the_file_of_a_private_model_is_made_of_what_was_released(
     spec: str, tmp_path: Path
 ) -> None:
     data = people(n=150)
-    chosen = recommender(spec)
-    model = chosen.fit(data)
-    fewer = chosen.restore(data.of_users(np.arange(1, data.n)), model.positive, model.state())
+    selection = recommender(spec)
+    model = selection.fit(data)
+    fewer = selection.restore(data.of_users(np.arange(1, data.n)), model.positive, model.state())
     save_model(model, tmp_path / "all.npz")
     save_model(fewer, tmp_path / "fewer.npz")
     assert (tmp_path / "all.npz").read_bytes() == (tmp_path / "fewer.npz").read_bytes()
@@ -52,13 +52,13 @@ def test_a_private_model_serves_anybody_who_rated_its_items(spec: str, tmp_path:
     data = people(n=150)
     model = recommender(spec).fit(data)
     save_model(model, tmp_path / "model.npz")
-    (tmp_path / "items.csv").write_text("item\n" + "".join(f"{one}\n" for one in data.items))
+    (tmp_path / "items.csv").write_text("item\n" + "".join(f"{entry}\n" for entry in data.items))
     mine = tmp_path / "mine.csv"
     mine.write_text(f"user,item,rating\nme,{data.items[0]},5\nme,{data.items[1]},1\n")
     opened = open_model(tmp_path / "model.npz", mine, catalogue=tmp_path / "items.csv")
     assert not {data.items[0], data.items[1]} & set(opened.recommend(["me"], 5).list(0))
     assert opened.guarantee == model.guarantee
-    assert opened.notes == tuple(one for one in model.notes if "public" not in one)
+    assert opened.notes == tuple(entry for entry in model.notes if "public" not in entry)
     with pytest.raises(InputError, match="other ratings or items"):
         open_model(tmp_path / "model.npz", mine)
 
@@ -69,6 +69,6 @@ def test_what_a_file_claims_of_a_model_without_privacy_is_not_believed(tmp_path:
     with np.load(tmp_path / "model.npz") as found:
         meta = json.loads(found["meta"].tobytes())
     meta["guarantee"] |= {"kind": "dp", "epsilon": 0.1}
-    told = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-    np.savez(tmp_path / "model.npz", meta=told)
+    text = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+    np.savez(tmp_path / "model.npz", meta=text)
     assert open_model(tmp_path / "model.npz", path).guarantee.kind == "none"

@@ -18,9 +18,9 @@ ROWS = "user,item,rating\n10,b,5\n9,a,0\n10,a,2.5\n"
 
 
 def same(one: Ratings, two: Ratings) -> bool:
-    told = [(each.users, each.items, each.scale, each.declared) for each in (one, two)]
+    text = [(part.users, part.items, part.scale, part.declared) for part in (one, two)]
     arrays = ("user", "item", "value")
-    return told[0] == told[1] and all(
+    return text[0] == text[1] and all(
         np.array_equal(getattr(one, name), getattr(two, name)) for name in arrays
     )
 
@@ -37,10 +37,10 @@ def read_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Ratings]:
     with monkeypatch.context() as patched:
         patched.setattr(reader, "_by_arrow", lambda data, mark, header, at: reader._by_rows(
             data, mark, len(header), at))  # fmt: skip
-        plain = ratings.load(path)
+        unprotected = ratings.load(path)
     with monkeypatch.context() as patched:
         patched.setattr(LOAD, "read_columns", lambda *given: None)
-        return [quick, plain, ratings.load(path)]
+        return [quick, unprotected, ratings.load(path)]
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz"])
@@ -62,9 +62,9 @@ def read_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Ratings]:
 def test_all_readers_give_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str
 ) -> None:
-    quick, plain, slow = read_both(written(tmp_path, text, name), monkeypatch)
+    quick, unprotected, slow = read_both(written(tmp_path, text, name), monkeypatch)
     assert same(quick, slow)
-    assert same(plain, slow)
+    assert same(unprotected, slow)
 
 
 def test_zeros_are_ratings_and_ids_stand_in_order(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_times_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("user,item,rating\n1,a,x\n", "Row 1 .* no number"),
-        ("user,item,rating\n1,a,\n", "Row 1 .* no number"),
+        ("user,item,rating\n1,a,x\n", "Row 1 .* not a number"),
+        ("user,item,rating\n1,a,\n", "Row 1 .* not a number"),
         ("user,item,rating\n1,a,3\n1,b,nan\n", "Row 2 .* finite"),
         ("user,item,rating\n1,a,inf\n", "Row 1 .* finite"),
         ("user,item,rating\n1,a,3\n1,a,4\n", "1 row too many"),
@@ -106,7 +106,7 @@ def test_what_is_outside_the_scale_is_refused_and_not_clipped(tmp_path: Path) ->
     with pytest.raises(InputError, match="Row 1 .* within the scale"):
         ratings.load(written(tmp_path, ROWS), scale=(0, 4))
     for scale in ((5, 1), (1,), "1-5", (1, float("inf")), ("1", "5"), (1, 10**400), (False, 5), 5):
-        with pytest.raises(InputError, match="A scale has a lowest"):
+        with pytest.raises(InputError, match="A scale must be a lowest"):
             ratings.load(written(tmp_path, ROWS), scale=scale)  # type: ignore[arg-type]
 
 

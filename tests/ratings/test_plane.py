@@ -21,37 +21,42 @@ def test_points_are_in_the_order_of_the_values_and_the_score_in_that_of_privacy(
         )
         for values in ([12, 5, 2], [2, 5, 12])
     )  # fmt: skip
-    risks, worths = [float(one) for one in down.risk], [float(one) for one in down.utility]
+    risks, worths = [float(entry) for entry in down.risk], [float(entry) for entry in down.utility]
     assert risks == sorted(risks)
     assert down.quipu == pytest.approx(quipu(risks, worths))
     assert [row.value for row in up] == [2, 5, 12]
-    turned = quipu([float(one) for one in up.risk][::-1], [float(one) for one in up.utility][::-1])
+    turned = quipu(
+        [float(entry) for entry in up.risk][::-1], [float(entry) for entry in up.utility][::-1]
+    )
     assert up.quipu == pytest.approx(turned)
     assert len(down) == 3
     assert down[0].guarantee.startswith("k-anonymity: k = 12")
 
 
 def test_more_epsilon_is_more_useful_and_models_are_measured_themselves() -> None:
-    found = ratings.plane(
+    actual = ratings.plane(
         TRAIN, TEST, "dppopularity", {"epsilon": [50.0, 0.01]}, "membership", rng=1
     )
-    assert found.utility[0] > found.utility[1]
-    ordered = [float(one) for one in found.risk][::-1], [float(one) for one in found.utility][::-1]
-    assert found.quipu == pytest.approx(quipu(*ordered))
+    assert actual.utility[0] > actual.utility[1]
+    ordered = (
+        [float(entry) for entry in actual.risk][::-1],
+        [float(entry) for entry in actual.utility][::-1],
+    )
+    assert actual.quipu == pytest.approx(quipu(*ordered))
 
 
 def test_lists_meet_the_profile_that_was_kept() -> None:
-    plain = ratings.recommender("itemknn(k=8)").fit(TRAIN, 4.0)
+    unprotected = ratings.recommender("itemknn(k=8)").fit(TRAIN, 4.0)
     served = fit_release(unprotected_release(TRAIN), TRAIN, "itemknn(k=8)", 4.0)
     users = np.arange(TRAIN.n)
-    assert np.allclose(served.scores(users), plain.scores(users))
+    assert np.allclose(served.scores(users), unprotected.scores(users))
     release = ratings.protect(TRAIN, "pseudonyms", rng=3)
     for spec in ("itemknn(k=8)", "bias", "ease(reg=10)"):
         want = ratings.recommender(spec).fit(TRAIN, 4.0)
-        made = fit_release(release, TRAIN, spec, 4.0)
-        assert np.allclose(made.scores(users), want.scores(users), atol=1e-5)
-        assert np.allclose(made.ratings(users, users % 60), want.ratings(users, users % 60))
-    own = made.lists(users, 10).index
+        output = fit_release(release, TRAIN, spec, 4.0)
+        assert np.allclose(output.scores(users), want.scores(users), atol=1e-5)
+        assert np.allclose(output.ratings(users, users % 60), want.ratings(users, users % 60))
+    own = output.lists(users, 10).index
     for user in users.tolist():
         assert not set(own[user]) & set(TRAIN.item[TRAIN.rows(user)].tolist())
     part = ratings.recommender("bias").fit(TRAIN.of_users(np.arange(9)), 4.0)
@@ -71,16 +76,16 @@ def test_utility_is_that_of_evaluation() -> None:
     blind = ratings.evaluate(ratings.recommender("mean").fit(TRAIN, 4.0), TEST, measures=["rmse"])[
         "rmse"
     ]
-    kept = utility(knn, TEST, "rmse").score
-    assert float(kept) == pytest.approx(max(0.0, 1 - float(error) / float(blind)))
-    assert kept.low <= float(kept) <= kept.high
-    assert float(kept) > 0
+    retained = utility(knn, TEST, "rmse").score
+    assert float(retained) == pytest.approx(max(0.0, 1 - float(error) / float(blind)))
+    assert retained.low <= float(retained) <= retained.high
+    assert float(retained) > 0
 
 
 def test_a_release_without_a_like_is_refused() -> None:
     release = ratings.protect(TRAIN, "bits(epsilon=3, positive=3)", rng=1)
     assert fit_release(release, TRAIN, "popularity", 3.0).scores(np.arange(2)).any()
-    with pytest.raises(InputError, match="nothing is liked"):
+    with pytest.raises(InputError, match="is a like"):
         fit_release(release, TRAIN, "popularity", 4.0)
 
 

@@ -31,7 +31,7 @@ def test_released_users_have_fresh_ids_in_their_own_order(spec: str) -> None:
     first, second = protect(data, spec), protect(data, spec)
     ids = released(first).users
     assert len(set(ids)) == data.n
-    assert all(len(one) == 32 and set(one) <= set("0123456789abcdef") for one in ids)
+    assert all(len(entry) == 32 and set(entry) <= set("0123456789abcdef") for entry in ids)
     assert list(ids) == sorted(ids)
     assert not set(ids) & {*data.users, *released(second).users}
     assert first.rows is not None
@@ -45,11 +45,11 @@ def test_released_users_have_fresh_ids_in_their_own_order(spec: str) -> None:
 @pytest.mark.parametrize("spec", ROWS)
 def test_a_seed_repeats_a_release_and_is_told(spec: str) -> None:
     data = town()
-    one, two, other = (protect(data, spec, rng=seed) for seed in (3, 3, 4))
-    assert released(one).users == released(two).users != released(other).users
-    assert np.array_equal(released(one).value, released(two).value)
-    assert one.seeded
-    assert "seeded, not private" in one.notes[-1]
+    first, second, other = (protect(data, spec, rng=seed) for seed in (3, 3, 4))
+    assert released(first).users == released(second).users != released(other).users
+    assert np.array_equal(released(first).value, released(second).value)
+    assert first.seeded
+    assert "used a seed" in first.notes[-1]
 
 
 def test_rows_say_who_was_who() -> None:
@@ -71,7 +71,7 @@ def test_private_models_are_released_with_what_they_cost(spec: str) -> None:
     assert release.seeded
     assert release.cost == release.model.guarantee
     assert (release.cost.kind, release.cost.unit, release.cost.epsilon) == ("dp", "user", 1.0)
-    assert "taken to be public" in release.cost.caveat
+    assert "assumed to be public" in release.cost.caveat
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,14 @@ def test_a_scale_that_was_read_off_the_data_is_refused(spec: str) -> None:
 def test_a_catalogue_of_items_that_somebody_rated_is_refused(spec: str) -> None:
     with pytest.raises(InputError, match="public catalogue"):
         protect(town(public=False), spec)
-    assert any("Nobody said" in note for note in protect(town(public=None), spec, rng=0).notes)
-    assert not any("Nobody said" in note for note in protect(town(), spec, rng=0).notes)
+    assert any(
+        "not declared whether" in note for note in protect(town(public=None), spec, rng=0).notes
+    )
+    assert not any("not declared whether" in note for note in protect(town(), spec, rng=0).notes)
 
 
 def test_what_protects_nothing_is_refused() -> None:
-    with pytest.raises(ParameterError, match="without privacy"):
+    with pytest.raises(ParameterError, match="no privacy guarantee"):
         protect(town(), Popularity())
     with pytest.raises(UnknownNameError):
         protect(town(), "popularity")
@@ -127,7 +129,7 @@ def test_refusals_come_before_draws(spec: str) -> None:
 def test_no_message_has_an_id(name: str) -> None:
     data = town(declared=False, public=False)
     try:
-        said = str(protect(data, {"kprofiles": "kprofiles(k=2)"}.get(name, f"{name}(epsilon=1)")))
+        text = str(protect(data, {"kprofiles": "kprofiles(k=2)"}.get(name, f"{name}(epsilon=1)")))
     except VeilError as error:
-        said = str(error)
-    assert PERSON not in said
+        text = str(error)
+    assert PERSON not in text

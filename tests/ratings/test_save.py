@@ -28,17 +28,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> str:
-    found = CliRunner().invoke(veil, ["ratings", "protect", *arguments], catch_exceptions=False)
-    assert found.exit_code == 0, found.output
-    assert PERSON not in found.output
-    return found.output
+    actual = CliRunner().invoke(veil, ["ratings", "protect", *arguments], catch_exceptions=False)
+    assert actual.exit_code == 0, actual.output
+    assert PERSON not in actual.output
+    return actual.output
 
 
 def refused(*arguments: str) -> str:
-    found = CliRunner().invoke(veil, ["ratings", "protect", *arguments])
-    assert isinstance(found.exception, VeilError), found.output
-    assert PERSON not in str(found.exception)
-    return str(found.exception)
+    actual = CliRunner().invoke(veil, ["ratings", "protect", *arguments])
+    assert isinstance(actual.exception, VeilError), actual.output
+    assert PERSON not in str(actual.exception)
+    return str(actual.exception)
 
 
 def test_a_release_is_read_back_as_it_was(tmp_path: Path) -> None:
@@ -48,14 +48,14 @@ def test_a_release_is_read_back_as_it_was(tmp_path: Path) -> None:
         release = protect(timed, spec, rng=1)
         assert release.data is not None
         save(release, tmp_path / "out.csv")
-        found = read_release(tmp_path / "out.csv")
-        assert found.data is not None
-        assert found.data.users == release.data.users
-        assert np.array_equal(found.data.value, release.data.value)
-        assert (found.data.time is None) == (release.data.time is None)
-        assert found.data.scale == (1.0, 5.0)
-        assert found.mechanism == release.mechanism
-        assert (found.seeded, found.rows, found.cost.kind) == (True, None, "none")
+        actual = read_release(tmp_path / "out.csv")
+        assert actual.data is not None
+        assert actual.data.users == release.data.users
+        assert np.array_equal(actual.data.value, release.data.value)
+        assert (actual.data.time is None) == (release.data.time is None)
+        assert actual.data.scale == (1.0, 5.0)
+        assert actual.mechanism == release.mechanism
+        assert (actual.seeded, actual.rows, actual.cost.kind) == (True, None, "none")
 
 
 def test_files_hold_nobody_and_belong_to_their_owner(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_files_hold_nobody_and_belong_to_their_owner(tmp_path: Path) -> None:
     card = json.loads(card_of(out).read_text())
     assert card["kind"] == "local-dp"
     assert card["mechanism"] == "krr(epsilon=1.0, step=None)"
-    assert "Which items are rated is not hidden" in card["caveat"]
+    assert "does not hide which items are rated" in card["caveat"]
     assert card["seeded"] is False
     assert "rows" not in card
 
@@ -91,21 +91,21 @@ def test_what_cannot_be_written_or_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="model"):
         save(protect(town(), "dppopularity(epsilon=1)"), tmp_path / "out.csv")
     card_of(tmp_path / "out.csv").write_text("{}")
-    with pytest.raises(InputError, match="no card"):
+    with pytest.raises(InputError, match="not a release card"):
         read_card(tmp_path / "out.csv")
 
 
 def test_the_command_writes_a_release_and_says_what_it_is(folder: Path) -> None:
-    said = run("train.csv", "-m", "kprofiles(k=3)", "-o", "out.csv")
-    assert "k-anonymity: k = 3, per user" in said
-    assert "not differentially private" in said
-    assert "not private" not in said
+    text = run("train.csv", "-m", "kprofiles(k=3)", "-o", "out.csv")
+    assert "k-anonymity: k = 3, per user" in text
+    assert "not differentially private" in text
+    assert "not private" not in text
     assert PERSON not in (folder / "out.csv").read_text()
-    said = run(
+    text = run(
         "train.csv", "-m", "krr(epsilon=1)", "-o", "out.csv", "--scale", "1", "5", "--seed", "3"
     )
-    assert "local-dp: epsilon 1, per rating" in said
-    assert "seeded, not private" in said
+    assert "local-dp: epsilon 1, per rating" in text
+    assert "used a seed" in text
     assert read_card(folder / "out.csv").seeded
 
 
@@ -125,22 +125,22 @@ def test_the_command_refuses_before_it_writes(folder: Path) -> None:
 
 def test_a_catalogue_says_which_items_there_are(folder: Path) -> None:
     (folder / "items.csv").write_text(
-        "item,title\n" + "".join(f"item-{one:03},t\n" for one in range(20))
+        "item,title\n" + "".join(f"item-{entry:03},t\n" for entry in range(20))
     )
     data = load("train.csv", scale=(1, 5), catalogue="items.csv")
     assert (data.m, data.public) == (20, True)
-    assert load("train.csv", catalogue=[f"item-{one:03}" for one in range(13)]).m == 13
-    assert [load("train.csv", catalogue=one).public for one in (None, True, False)] == [
+    assert load("train.csv", catalogue=[f"item-{entry:03}" for entry in range(13)]).m == 13
+    assert [load("train.csv", catalogue=entry).public for entry in (None, True, False)] == [
         None,
         True,
         False,
     ]
-    with pytest.raises(InputError, match="lacks 11 of the rated items"):
+    with pytest.raises(InputError, match="lacks 11 rated items"):
         load("train.csv", catalogue=["item-000"])
-    said = run("train.csv", "-m", "bits(epsilon=20)", "-o", "out.csv", "--scale", "1", "5",
+    text = run("train.csv", "-m", "bits(epsilon=20)", "-o", "out.csv", "--scale", "1", "5",
                "--catalogue", "items.csv")  # fmt: skip
-    assert "20 bits cost epsilon 400" in said
-    assert "Nobody said" not in said
+    assert "20 bits cost epsilon 400" in text
+    assert "not declared whether" not in text
 
 
 def test_a_zero_is_a_rating(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_store_that_is_not_whole_is_refused(stored: Ratings, tmp_path: Path) -
     with (tmp_path / "store" / "item.npy").open("r+b") as file:
         file.seek(-1, os.SEEK_END)
         file.write(b"\x07")
-    with pytest.raises(InputError, match="no whole store"):
+    with pytest.raises(InputError, match="no complete store"):
         open_store(str(tmp_path / "store"))
 
 
@@ -73,8 +73,8 @@ def results(data: Ratings, executor: Executor | None) -> list[NDArray[Any]]:
     likes = likes_per_item(data, 4, executor)
     users = np.arange(data.n)
     factors = [
-        one.fit(train, positive=4, rng=1, executor=executor).scores(users)
-        for one in (
+        entry.fit(train, positive=4, rng=1, executor=executor).scores(users)
+        for entry in (
             ALS(factors=3, iterations=2),
             IALS(factors=3, iterations=2),
             ItemKNN(k=4),
@@ -82,8 +82,8 @@ def results(data: Ratings, executor: Executor | None) -> list[NDArray[Any]]:
         )
     ]
     model = ratings.recommender("popularity").fit(train, positive=4)
-    found = ratings.evaluate(model, test, k=5, executor=executor)
-    return [test.user, test.item, likes, *factors, found.per_user("ndcg"), found.per_user("auc")]
+    actual = ratings.evaluate(model, test, k=5, executor=executor)
+    return [test.user, test.item, likes, *factors, actual.per_user("ndcg"), actual.per_user("auc")]
 
 
 def test_shares_give_what_the_whole_gives(stored: Ratings) -> None:

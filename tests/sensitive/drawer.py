@@ -25,7 +25,7 @@ def drawer(folder: Path) -> Stored:
     documents = Documents.of(
         Document(f"m{number}", title, text) for number, (title, text, _, _) in enumerate(LETTERS)
     )
-    p = np.array([one[2] for one in LETTERS])
-    said = np.array([one[3] for one in LETTERS], dtype=np.int8)
-    store(folder / "index", Collection("letters", documents), said, p, "logistic")
+    p = np.array([entry[2] for entry in LETTERS])
+    message = np.array([entry[3] for entry in LETTERS], dtype=np.int8)
+    store(folder / "index", Collection("letters", documents), message, p, "logistic")
     return open_stored(folder / "index")

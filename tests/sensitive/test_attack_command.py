@@ -18,42 +18,42 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, *given: str, columns: int = 200) -> tuple[int, str]:
     """Run the command on a folder."""
-    told = CliRunner(env={"COLUMNS": str(columns)}).invoke(
+    text = CliRunner(env={"COLUMNS": str(columns)}).invoke(
         veil, ["sensitive", "attack", str(folder), *given]
     )
-    return told.exit_code, f"{told.output}{told.exception or ''}"
+    return text.exit_code, f"{text.output}{text.exception or ''}"
 
 
 def test_a_strategy_is_attacked_by_whom_one_names(folder: Path) -> None:
     pytest.importorskip("sklearn")
-    code, told = run(
+    code, text = run(
         folder, "-m", "postfilter(threshold=0.5, refill=false)", "-m",
         "prefilter(threshold=0.5)", "-a", "gap", "-k", "3",
     )  # fmt: skip
-    assert code == 0, told
-    cut, kept = (line for line in told.splitlines() if " gap " in line)
+    assert code == 0, text
+    cut, retained = (line for line in text.splitlines() if " gap " in line)
     figures = [float(cell) for cell in cut.split("│")[3:7]]
     assert figures[1] > 0  # gaps tell
-    assert [float(cell) for cell in kept.split("│")[4:6]] == [0, 0]
-    assert "20 sensitive documents" in told
-    assert CANARY not in told
+    assert [float(cell) for cell in retained.split("│")[4:6]] == [0, 0]
+    assert "20 sensitive documents" in text
+    assert CANARY not in text
 
 
 def test_everybody_attacks_unless_one_is_named(folder: Path) -> None:
-    code, told = run(folder, "-m", "relevance()")
-    assert code == 0, told
+    code, text = run(folder, "-m", "relevance()")
+    assert code == 0, text
     for name in ("queries", "known-item", "gap", "count", "frequency"):
-        assert f" {name} " in told
+        assert f" {name} " in text
 
 
 def test_no_figure_is_cut_on_a_narrow_terminal(folder: Path) -> None:
     pytest.importorskip("sklearn")
     strategy = "postfilter(threshold=0.5, refill=false)"
-    code, told = run(folder, "-m", strategy, "-a", "known-item(terms=12)", columns=80)
-    assert code == 0, told
-    assert "…" not in told
-    assert max(map(len, told.partition("sensitive documents")[0].splitlines())) <= 80
-    assert len(re.findall(r"\d\.\d{3}-\d\.\d{3}", told)) == 1
+    code, text = run(folder, "-m", strategy, "-a", "known-item(terms=12)", columns=80)
+    assert code == 0, text
+    assert "…" not in text
+    assert max(map(len, text.partition("sensitive documents")[0].splitlines())) <= 80
+    assert len(re.findall(r"\d\.\d{3}-\d\.\d{3}", text)) == 1
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_no_figure_is_cut_on_a_narrow_terminal(folder: Path) -> None:
     ],
 )
 def test_bad_input_is_told_in_a_sentence(folder: Path, given: tuple[str, ...], says: str) -> None:
-    code, told = run(folder, *given)
+    code, text = run(folder, *given)
     assert code != 0
-    assert says in told
-    assert CANARY not in told
+    assert says in text
+    assert CANARY not in text
 
 
 def test_former_options_work_and_show_those_of_today(folder: Path) -> None:

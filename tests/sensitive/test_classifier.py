@@ -46,7 +46,7 @@ def test_texts_that_begin_alike_are_copies() -> None:
 
 def test_a_fold_needs_both_classes() -> None:
     labels = np.array([1, 0, 0, 0, 0, 0], dtype=np.int8)
-    with pytest.raises(InputError, match="fewer than two classes"):
+    with pytest.raises(InputError, match="must have both classes"):
         folds_of(labels, np.arange(6), 3, generator(0))
     with pytest.raises(ParameterError, match="'folds'"):
         folds_of(labels, np.arange(6), 1, generator(0))
@@ -56,10 +56,10 @@ def test_platt_finds_the_law_of_the_scores() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(size=20_000)
     labels = (rng.random(20_000) < 1 / (1 + np.exp(-(2 * scores - 1)))).astype(np.int8)
-    found = platt(scores, labels)
-    assert found.slope == pytest.approx(2, abs=0.1)
-    assert found.offset == pytest.approx(-1, abs=0.1)
-    edge = found.apply(np.array([-1e9, 1e9]))
+    actual = platt(scores, labels)
+    assert actual.slope == pytest.approx(2, abs=0.1)
+    assert actual.offset == pytest.approx(-1, abs=0.1)
+    edge = actual.apply(np.array([-1e9, 1e9]))
     assert 0 < edge[0] < edge[1] < 1  # certainty is a human's
 
 
@@ -105,18 +105,18 @@ def test_measures_of_probabilities_are_those_of_scikit_learn() -> None:
 
 @pytest.mark.parametrize("spec", ["logistic", "logistic(features=all)", "boosting(trees=20)"])
 def test_private_mails_are_told_from_work_out_of_fold(col: SensitiveCollection, spec: str) -> None:
-    found = sensitive.cross_validate(col, spec, folds=3, rng=0)
-    assert found.auc > 0.9
-    assert ((found.p > 0) & (found.p < 1)).all()
-    assert sorted(np.unique(found.fold)) == [0, 1, 2]
-    assert found.candidate_auc > 0.8
-    assert abs(found.p.mean() - col.sensitive.mean()) < 0.1  # calibrated
+    actual = sensitive.cross_validate(col, spec, folds=3, rng=0)
+    assert actual.auc > 0.9
+    assert ((actual.p > 0) & (actual.p < 1)).all()
+    assert sorted(np.unique(actual.fold)) == [0, 1, 2]
+    assert actual.candidate_auc > 0.8
+    assert abs(actual.p.mean() - col.sensitive.mean()) < 0.1  # calibrated
 
 
 def test_random_labels_cannot_be_learnt(col: SensitiveCollection) -> None:
     labels = np.random.default_rng(5).permutation(col.sensitive)
-    found = sensitive.cross_validate(replace(col, sensitive=labels), "logistic", folds=3)
-    assert found.auc < 0.7
+    actual = sensitive.cross_validate(replace(col, sensitive=labels), "logistic", folds=3)
+    assert actual.auc < 0.7
 
 
 def test_folds_repeat_with_their_seed(col: SensitiveCollection) -> None:
@@ -148,9 +148,9 @@ def test_hidden_words_do_not_move_a_probability(col: SensitiveCollection) -> Non
 
 def test_labels_of_one_kind_are_refused(col: SensitiveCollection) -> None:
     same = replace(col, sensitive=np.zeros_like(col.sensitive))
-    with pytest.raises(InputError, match="both kinds"):
+    with pytest.raises(InputError, match="both classes"):
         sensitive.train(same)
-    with pytest.raises(InputError, match="both kinds"):
+    with pytest.raises(InputError, match="both classes"):
         sensitive.cross_validate(same)
     with pytest.raises(UnknownNameError, match="logistic"):
         sensitive.train(col, "logistik")
@@ -161,9 +161,9 @@ def test_documents_without_a_label_get_no_probability_of_their_own(
 ) -> None:
     labels = col.sensitive.copy()
     labels[:3] = -1
-    found = sensitive.cross_validate(replace(col, sensitive=labels), "logistic", folds=3)
-    assert np.isnan(found.p[:3]).all()
-    assert not np.isnan(found.p[3:]).any()
+    actual = sensitive.cross_validate(replace(col, sensitive=labels), "logistic", folds=3)
+    assert np.isnan(actual.p[:3]).all()
+    assert not np.isnan(actual.p[3:]).any()
 
 
 def test_context_of_a_mail() -> None:

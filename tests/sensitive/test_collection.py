@@ -38,16 +38,16 @@ def test_categories_are_no_feature(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("nobody\t1\t1.1", "does not have"),
-        ("m0\t0\t", "second label"),
-        ("m7\t2\t", "other than 0 or 1"),
-        ("m7\t\t", "other than 0 or 1"),
-        (None, "have no label"),
+        ("nobody\t1\t1.1", "not in the collection"),
+        ("m0\t0\t", "labels a document twice"),
+        ("m7\t2\t", "must have label 0 or 1"),
+        ("m7\t\t", "must have label 0 or 1"),
+        (None, "must label every document"),
     ],
 )
 def test_bad_labels(tmp_path: Path, line: str | None, says: str) -> None:
     file = written(tmp_path) / "sensitivity.tsv"
-    lines = [one for one in file.read_text().split("\n") if not one.startswith("m7\t")]
+    lines = [entry for entry in file.read_text().split("\n") if not entry.startswith("m7\t")]
     file.write_text("\n".join([*lines, *([line] if line else [])]))
     with pytest.raises(InputError, match=says):
         sensitive.load(tmp_path)
@@ -55,7 +55,7 @@ def test_bad_labels(tmp_path: Path, line: str | None, says: str) -> None:
 
 def test_a_folder_without_labels_is_refused(tmp_path: Path) -> None:
     (written(tmp_path) / "sensitivity.tsv").unlink()
-    with pytest.raises(InputError, match="no file sensitivity.tsv"):
+    with pytest.raises(InputError, match="file sensitivity.tsv .* does not exist"):
         sensitive.load(tmp_path)
 
 
@@ -95,7 +95,7 @@ def test_sara_is_read_as_it_is_described() -> None:
     assert (len(col.documents), int(col.sensitive.sum())) == (1702, 211)
     assert len(set(col.topics.values())) == 50
     assert len(np.unique(copies(col.documents.texts))) == 1576
-    assert all(isinstance(one["recipients"], int) for one in col.metadata)
+    assert all(isinstance(entry["recipients"], int) for entry in col.metadata)
     scores = sensitive.evaluate({}, col.judgements, col.labels, ["nCS-DCG@10"])
     assert scores.summary("nCS-DCG@10", col.topics).value == pytest.approx(0.948, abs=5e-4)
 
@@ -103,8 +103,8 @@ def test_sara_is_read_as_it_is_described() -> None:
 def test_documents_may_lack_metadata(tmp_path: Path) -> None:
     file = written(tmp_path) / "docs.jsonl"
     rows = [json.loads(line) for line in file.read_text().split("\n")]
-    kept = [{key: row[key] for key in ("id", "title", "text")} for row in rows]
-    file.write_text("\n".join(map(json.dumps, kept)))
+    retained = [{key: row[key] for key in ("id", "title", "text")} for row in rows]
+    file.write_text("\n".join(map(json.dumps, retained)))
     col = sensitive.load(tmp_path)
     assert col.metadata == ()
     assert len(mails_of(col)) == N

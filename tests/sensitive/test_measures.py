@@ -50,12 +50,12 @@ def test_values_are_those_of_enumeration(case: dict[str, Any]) -> None:
     )  # fmt: skip
     for name, key in names.items():
         assert scores[name]["q"] == pytest.approx(case[key], abs=1e-9)
-    both = [
+    total = [
         sensitive.bounds(case["grades"], labels, k, case["cost"], pool=pool)
         for pool in ("collection", "judged")
     ]
-    assert both[0] == pytest.approx((case["best"], case["worst"]), abs=1e-9)
-    assert both[1] == pytest.approx((case["best_judged"], case["worst_judged"]), abs=1e-9)
+    assert total[0] == pytest.approx((case["best"], case["worst"]), abs=1e-9)
+    assert total[1] == pytest.approx((case["best_judged"], case["worst_judged"]), abs=1e-9)
 
 
 @given(
@@ -98,9 +98,9 @@ def test_visible_ndcg_is_that_of_ir_measures() -> None:
 
     visible = {"q": {"a": 2, "b": 0, "c": 0, "e": 1}}
     ranked = {"q": {"b": 3.0, "e": 2.0, "a": 1.0}}
-    wanted = ir_measures.calc_aggregate([ir_measures.nDCG @ 3], visible, ranked)
+    expected = ir_measures.calc_aggregate([ir_measures.nDCG @ 3], visible, ranked)
     assert value(["b", "e", "a"], "nDCG-visible@3") == pytest.approx(
-        wanted[ir_measures.nDCG @ 3], abs=1e-9
+        expected[ir_measures.nDCG @ 3], abs=1e-9
     )
 
 
@@ -136,8 +136,8 @@ def test_means_are_over_topics_beside_the_empty_list() -> None:
     scores = sensitive.evaluate(run, qrels, LABELS, ["nCS-DCG@2"])
     topics = {"x1": "x", "x2": "x", "y": "y"}
     summary = scores.summary("nCS-DCG@2", topics)
-    found = scores["nCS-DCG@2"]
-    assert summary.value == pytest.approx(((found["x1"] + found["x2"]) / 2 + found["y"]) / 2)
+    actual = scores["nCS-DCG@2"]
+    assert summary.value == pytest.approx(((actual["x1"] + actual["x2"]) / 2 + actual["y"]) / 2)
     assert summary.value.n == 2
     empty = float(summary.empty)
     assert empty == pytest.approx(scores.empty["nCS-DCG@2"]["y"])
@@ -154,15 +154,15 @@ def test_showing_only_sensitive_documents_has_a_negative_skill() -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "says"),
     [
-        ({"run": {"q": ["a", "a"]}}, InputError, "twice"),
-        ({"run": {"q": ["zz"]}}, InputError, "no label"),
-        ({"run": {"q": "a"}}, InputError, "list of names"),
-        ({"run": {"q": None}}, InputError, "list of names"),
-        ({"run": {"q": [["a"]]}}, InputError, "list of names"),
-        ({"qrels": {"q": {"zz": 1}}}, InputError, "no label"),
-        ({"qrels": {"q": {"a": "2"}}}, InputError, "grade must be a whole number"),
-        ({"qrels": {"q": {"a": math.nan}}}, InputError, "grade must be a whole number"),
-        ({"qrels": {"q": {"a": 5_000}}}, InputError, "grade must be a whole number"),
+        ({"run": {"q": ["a", "a"]}}, InputError, "must not repeat"),
+        ({"run": {"q": ["zz"]}}, InputError, "must have a label"),
+        ({"run": {"q": "a"}}, InputError, "list of document ids"),
+        ({"run": {"q": None}}, InputError, "list of document ids"),
+        ({"run": {"q": [["a"]]}}, InputError, "list of document ids"),
+        ({"qrels": {"q": {"zz": 1}}}, InputError, "must have a label"),
+        ({"qrels": {"q": {"a": "2"}}}, InputError, "grade must be an integer"),
+        ({"qrels": {"q": {"a": math.nan}}}, InputError, "grade must be an integer"),
+        ({"qrels": {"q": {"a": 5_000}}}, InputError, "grade must be an integer"),
         ({"qrels": {}}, InputError, "judgements"),
         ({"labels": LABELS | {"a": 2}}, InputError, "0 or 1"),
         ({"labels": LABELS | {"a": [0]}}, InputError, "0 or 1"),
@@ -172,8 +172,8 @@ def test_showing_only_sensitive_documents_has_a_negative_skill() -> None:
         ({"decay": 1.5}, ParameterError, "decay"),
         ({"pool": "all"}, ParameterError, "pool"),
         ({"measures": ["nCSDCG@10"]}, UnknownNameError, "Did you mean 'nCS-DCG'"),
-        ({"measures": ["TERN@0"]}, ParameterError, "whole number >= 1"),
-        ({"measures": [3]}, ParameterError, "named by a text"),
+        ({"measures": ["TERN@0"]}, ParameterError, "integer >= 1"),
+        ({"measures": [3]}, ParameterError, "must be a string"),
     ],
 )
 def test_bad_input(changes: dict[str, Any], error: type[VeilError], says: str) -> None:
@@ -199,6 +199,6 @@ def test_many_queries_are_as_each_by_itself() -> None:
     names = [f"{name}@6" for name in (*MEASURES, "nDCG-visible")]
     together = sensitive.evaluate(run, qrels, labels, names)
     for query in qrels:
-        alone = sensitive.evaluate({query: run[query]}, {query: qrels[query]}, labels, names)
+        single = sensitive.evaluate({query: run[query]}, {query: qrels[query]}, labels, names)
         for name in names:
-            assert alone[name][query] == pytest.approx(together[name][query], nan_ok=True)
+            assert single[name][query] == pytest.approx(together[name][query], nan_ok=True)

@@ -53,11 +53,11 @@ def test_every_strategy_is_tested_here() -> None:
 
 
 def test_relevance_is_the_order_of_the_engine(col: SensitiveCollection) -> None:
-    found = sensitive.rank(col, "relevance()", None, k=7)
+    actual = sensitive.rank(col, "relevance()", None, k=7)
     engine = ENGINES.parse("bm25").open(col)
-    wanted = engine.search([Released(text) for text in col.queries.values()], 7)
-    assert [found.list(row) for row in range(len(found))] == [
-        wanted.list(row) for row in range(len(found))
+    expected = engine.search([Released(text) for text in col.queries.values()], 7)
+    assert [actual.list(row) for row in range(len(actual))] == [
+        expected.list(row) for row in range(len(actual))
     ]
 
 
@@ -90,25 +90,25 @@ def test_totals_count_only_what_may_be_shown(
 def test_prefilter_answers_as_if_the_rest_had_never_been(
     col: SensitiveCollection, p: np.ndarray, tmp_path: Path
 ) -> None:
-    kept = p < 0.5
+    retained = p < 0.5
     lines = (written(tmp_path) / "docs.jsonl").read_text().split("\n")
-    rest = [line for line, keep in zip(lines, kept, strict=True) if keep]
+    rest = [line for line, keep in zip(lines, retained, strict=True) if keep]
     labels = (tmp_path / "sensitivity.tsv").read_text().split("\n")
     ids = {json.loads(line)["id"] for line in rest}
     (tmp_path / "docs.jsonl").write_text("\n".join(rest))
     (tmp_path / "sensitivity.tsv").write_text(
-        "\n".join([labels[0], *(one for one in labels[1:] if one.split("\t")[0] in ids)])
+        "\n".join([labels[0], *(entry for entry in labels[1:] if entry.split("\t")[0] in ids)])
     )
     small = sensitive.load(tmp_path)
     spec = MECHANISMS.parse("prefilter(threshold=0.5)")
-    with_rest, without = spec.open(Scene(col, p)), spec.open(Scene(small, p[kept]))
+    with_rest, without = spec.open(Scene(col, p)), spec.open(Scene(small, p[retained]))
     for query in (*col.queries.values(), "secret hug contract", "nothing"):
-        one, other = with_rest.answer(query, 20), without.answer(query, 20)
-        assert [col.documents.ids[i] for i in one.positions] == [
+        entry, other = with_rest.answer(query, 20), without.answer(query, 20)
+        assert [col.documents.ids[i] for i in entry.positions] == [
             small.documents.ids[i] for i in other.positions
         ]
-        assert one.scores.tobytes() == other.scores.tobytes()
-        assert one.total == other.total
+        assert entry.scores.tobytes() == other.scores.tobytes()
+        assert entry.total == other.total
 
 
 def test_prefilter_of_everything_shows_nothing(col: SensitiveCollection, p: np.ndarray) -> None:
@@ -118,17 +118,17 @@ def test_prefilter_of_everything_shows_nothing(col: SensitiveCollection, p: np.n
 def test_other_strategies_show_ranks_and_no_scores(
     col: SensitiveCollection, p: np.ndarray
 ) -> None:
-    found = sensitive.rank(col, "postfilter(threshold=0.5)", p, k=3)
-    assert found.scores[0].tolist() == pytest.approx([1, 1 / 2, 1 / 3])
+    actual = sensitive.rank(col, "postfilter(threshold=0.5)", p, k=3)
+    assert actual.scores[0].tolist() == pytest.approx([1, 1 / 2, 1 / 3])
 
 
 def test_postfilter_fills_the_gaps_or_leaves_them(col: SensitiveCollection, p: np.ndarray) -> None:
-    plain = sensitive.rank(col, "relevance()", p, k=10)
+    unprotected = sensitive.rank(col, "relevance()", p, k=10)
     gaps = sensitive.rank(col, "postfilter(threshold=0.5, refill=false)", p, k=10)
     full = sensitive.rank(col, "postfilter(threshold=0.5)", p, k=10)
     low = {name for name, place in col.places.items() if p[place] < 0.5}
-    for row in range(len(plain)):
-        assert gaps.list(row) == tuple(name for name in plain.list(row) if name in low)
+    for row in range(len(unprotected)):
+        assert gaps.list(row) == tuple(name for name in unprotected.list(row) if name in low)
         assert full.list(row)[: len(gaps.list(row))] == gaps.list(row)
         assert set(full.list(row)) <= low
     assert sum(len(full.list(row)) for row in range(len(full))) > sum(
@@ -144,13 +144,13 @@ def test_depth_bounds_how_far_postfilter_looks(col: SensitiveCollection, p: np.n
 
 def test_demotion_orders_by_score_times_the_rest_of_p(col: SensitiveCollection) -> None:
     same = sensitive.rank(col, "demoted(beta=0)", np.full(N, 0.5))
-    plain = sensitive.rank(col, "relevance()", None)
-    assert (same.index == plain.index).all()
+    unprotected = sensitive.rank(col, "relevance()", None)
+    assert (same.index == unprotected.index).all()
     p = np.where(col.sensitive == 1, 0.99, 0.0)
-    found = sensitive.rank(col, "demoted(beta=3)", p, k=5)
+    actual = sensitive.rank(col, "demoted(beta=3)", p, k=5)
     hot = {name for name, label in col.labels.items() if label}
-    assert any(set(plain.list(row)[:5]) & hot for row in range(len(plain)))
-    assert not any(set(found.list(row)) & hot for row in range(len(found)))
+    assert any(set(unprotected.list(row)[:5]) & hot for row in range(len(unprotected)))
+    assert not any(set(actual.list(row)) & hot for row in range(len(actual)))
 
 
 @pytest.mark.parametrize("spec", [PLAIN[2], LEARNT[1]])
@@ -165,23 +165,24 @@ def test_the_same_lists_every_time(col: SensitiveCollection, p: np.ndarray, spec
 @pytest.mark.parametrize("spec", LEARNT)
 def test_strategies_that_learn_say_how(col: SensitiveCollection, p: np.ndarray, spec: str) -> None:
     pytest.importorskip("lightgbm")
-    found = sensitive.rank(col, spec, p, k=5)
-    assert "both ways" in found.notes[0]
-    assert found.cost.kind == "none"
-    assert "depend on withheld documents" in found.cost.caveat
+    actual = sensitive.rank(col, spec, p, k=5)
+    assert "both ways" in actual.notes[0]
+    assert actual.cost.kind == "none"
+    assert "depend on withheld documents" in actual.cost.caveat
 
 
 def test_a_good_p_lets_the_joint_model_spare_sensitive_documents(col: SensitiveCollection) -> None:
     pytest.importorskip("lightgbm")
     p = np.where(col.sensitive == 1, 0.9, 0.1)
-    shown, plain = (
+    shown, unprotected = (
         sensitive.rank(col, spec, p, k=5).run(list(col.queries))
         for spec in ("joint(encoder='')", "relevance()")
     )
-    found, wanted = (
-        sum(col.labels[name] for names in run.values() for name in names) for run in (shown, plain)
+    actual, expected = (
+        sum(col.labels[name] for names in run.values() for name in names)
+        for run in (shown, unprotected)
     )
-    assert found < wanted / 2
+    assert actual < expected / 2
 
 
 def test_models_have_seen_neither_the_topic_nor_the_document(col: SensitiveCollection) -> None:
@@ -189,7 +190,7 @@ def test_models_have_seen_neither_the_topic_nor_the_document(col: SensitiveColle
     groups = copies(col.documents.texts)
     topics = {topic: float(number) for number, topic in enumerate(sorted(col.judged_topics))}
     texts = {text: col.topic(query) for query, text in col.queries.items()}
-    asked: list[tuple[set[float], set[float], float, set[float]]] = []
+    queries: list[tuple[set[float], set[float], float, set[float]]] = []
 
     class Numbered:
         def find(self, query: str) -> Candidates:
@@ -199,10 +200,10 @@ def test_models_have_seen_neither_the_topic_nor_the_document(col: SensitiveColle
             return Candidates(places, features, np.ones(N))
 
     def fit(examples: Examples) -> Scorer:
-        seen = set(examples.features[:, 0].tolist()), set(examples.features[:, 1].tolist())
+        observed = set(examples.features[:, 0].tolist()), set(examples.features[:, 1].tolist())
 
         def score(features: np.ndarray) -> np.ndarray:
-            asked.append((*seen, float(features[0, 0]), set(features[:, 1].tolist())))
+            queries.append((*observed, float(features[0, 0]), set(features[:, 1].tolist())))
             return np.zeros(len(features))
 
         return score
@@ -210,8 +211,8 @@ def test_models_have_seen_neither_the_topic_nor_the_document(col: SensitiveColle
     models = learnt.TwoWay(col, Numbered(), fit)  # type: ignore[arg-type]
     for text, topic in texts.items():
         models.scores(Numbered().find(text), topic)
-    assert len(asked) >= len(texts)
-    for seen_topics, seen_groups, topic_mark, group_marks in asked:
+    assert len(queries) >= len(texts)
+    for seen_topics, seen_groups, topic_mark, group_marks in queries:
         assert topic_mark not in seen_topics
         assert not group_marks & seen_groups
         assert seen_topics
@@ -223,15 +224,15 @@ def test_learning_needs_judgements_and_labels(col: SensitiveCollection, p: np.nd
         sensitive.rank(replace(col, judgements={}), "joint(encoder='')", p)
     labels = col.sensitive.copy()
     labels[0] = -1
-    with pytest.raises(InputError, match="label for every document"):
+    with pytest.raises(InputError, match="labels of all documents"):
         sensitive.rank(replace(col, sensitive=labels), "joint(encoder='')", p)
 
 
 def test_the_optimum_says_how_the_lowest_tenth_is_calibrated(col: SensitiveCollection) -> None:
     pytest.importorskip("lightgbm")
     p = np.where(col.sensitive == 1, 0.01, 0.9)  # as wrong as can be
-    found = sensitive.rank(col, "optimum(encoder='')", p)
-    assert "p says 0.0100 and 1.0000 are sensitive" in found.notes[1]
+    actual = sensitive.rank(col, "optimum(encoder='')", p)
+    assert "the mean p is 0.0100 and the share of sensitive documents is 1.0000" in actual.notes[1]
     nothing = sensitive.rank(col, "optimum(encoder='')", np.full(N, np.nan))
     assert nothing.items == ()
     assert len(nothing.notes) == 1

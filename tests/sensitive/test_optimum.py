@@ -38,7 +38,7 @@ def test_golden(case: dict[str, Any]) -> None:
 def test_no_list_is_worth_more(
     documents: list[tuple[int, int]], k: int, cost: float, fill: bool
 ) -> None:
-    gains, p = [gain / 2 for gain, _ in documents], [one / 10 for _, one in documents]
+    gains, p = [gain / 2 for gain, _ in documents], [entry / 10 for _, entry in documents]
     order = sensitive.optimum(gains, p, k, cost, fill=fill)
     full = min(k, len(gains))
     sizes = [full] if fill else range(full + 1)

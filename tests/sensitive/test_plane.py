@@ -16,10 +16,10 @@ SPECS = ["relevance()", "postfilter(threshold=0.5)", "demoted(beta=1)"]
 
 
 def test_rows_are_what_attack_and_evaluate_say() -> None:
-    found = sensitive.plane(COLLECTION, SPECS, P, "known-item(terms=5)")
-    assert [row.spec for row in found] == [str(sensitive.MECHANISMS.parse(s)) for s in SPECS]
+    actual = sensitive.plane(COLLECTION, SPECS, P, "known-item(terms=5)")
+    assert [row.spec for row in actual] == [str(sensitive.MECHANISMS.parse(s)) for s in SPECS]
     topics = {query: COLLECTION.topic(query) for query in COLLECTION.queries}
-    for row, spec in zip(found, SPECS, strict=True):
+    for row, spec in zip(actual, SPECS, strict=True):
         assert row.risk == sensitive.attack(COLLECTION, spec, P, "known-item(terms=5)").risk
         run = sensitive.rank(COLLECTION, spec, P).run(list(COLLECTION.queries))
         scores = sensitive.evaluate(
@@ -27,17 +27,17 @@ def test_rows_are_what_attack_and_evaluate_say() -> None:
         )
         assert row.utility == scores.summary("nDCG-visible@10", topics).value
         assert row.utility.n <= len(set(topics.values()))  # over topics, not queries
-    assert (found[0].risk, found[1].risk) == (1.0, MISSED / SENSITIVE)
+    assert (actual[0].risk, actual[1].risk) == (1.0, MISSED / SENSITIVE)
 
 
 def test_the_score_runs_from_the_lowest_risk_to_the_highest() -> None:
-    found = sensitive.plane(COLLECTION, SPECS, P)
-    order = sorted(found, key=lambda row: (row.risk, row.utility))
+    actual = sensitive.plane(COLLECTION, SPECS, P)
+    order = sorted(actual, key=lambda row: (row.risk, row.utility))
     score = quipu([row.risk for row in order], [row.utility for row in order])
-    assert found.quipu == pytest.approx(score)
+    assert actual.quipu == pytest.approx(score)
     again = sensitive.plane(COLLECTION, SPECS[::-1], P)
-    assert again.quipu == pytest.approx(found.quipu)
-    assert len(found) == len(SPECS)
+    assert again.quipu == pytest.approx(actual.quipu)
+    assert len(actual) == len(SPECS)
 
 
 def test_a_plane_needs_strategies() -> None:

@@ -28,27 +28,29 @@ CANARY = "zebulon"  # in every sensitive letter
 
 def written(folder: Path) -> Path:
     """Write the letters as a test collection; sensitive ones have words of their own."""
-    made = letters()
-    hot = made.sensitive == 1
+    output = letters()
+    hot = output.sensitive == 1
     docs = [
         {"id": name, "title": "", "text": text + (f" love {CANARY} dinner" if own else " invoice")}
-        for name, text, own in zip(made.documents.ids, made.documents.texts, hot, strict=True)
+        for name, text, own in zip(output.documents.ids, output.documents.texts, hot, strict=True)
     ]
-    queries = [{"id": q, "text": text, "topic": made.topic(q)} for q, text in made.queries.items()]
+    queries = [
+        {"id": q, "text": text, "topic": output.topic(q)} for q, text in output.queries.items()
+    ]
     for name, rows in (("docs", docs), ("queries", queries)):
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
-    grades = [f"{q} 0 {d} {g}\n" for q, own in made.judgements.items() for d, g in own.items()]
+    grades = [f"{q} 0 {d} {g}\n" for q, own in output.judgements.items() for d, g in own.items()]
     (folder / "qrels.txt").write_text("".join(grades), encoding="utf-8")
-    labels = [f"{name}\t{int(own)}\n" for name, own in zip(made.documents.ids, hot, strict=True)]
+    labels = [f"{name}\t{int(own)}\n" for name, own in zip(output.documents.ids, hot, strict=True)]
     (folder / "sensitivity.tsv").write_text("id\tsensitive\n" + "".join(labels), encoding="utf-8")
     return folder
 
 
 def keys(folder: Path, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - keys of any kind
     """Return the keys of a small study."""
-    made = {"name": "s", "domain": "sensitive", "collection": str(folder), "folds": 3}
-    return {**made, "mechanism": [POSTFILTER], "attackers": ATTACKERS, **given}
+    output = {"name": "s", "domain": "sensitive", "collection": str(folder), "folds": 3}
+    return {**output, "mechanism": [POSTFILTER], "attackers": ATTACKERS, **given}
 
 
 def brief(by: str) -> str:
@@ -83,16 +85,16 @@ def swept(
 
 def test_sensitive_documents_are_a_domain(folder: Path) -> None:
     pytest.importorskip("sklearn")
-    made = keys(folder, attackers=["queries", "gap"])
-    made.pop("domain")
-    check_domain("sensitive", made)
+    output = keys(folder, attackers=["queries", "gap"])
+    output.pop("domain")
+    check_domain("sensitive", output)
 
 
 def test_figures_are_those_of_the_verbs(swept: tuple[Sensitive, Results, Path]) -> None:
-    experiment, found, _ = swept
+    experiment, actual, _ = swept
     collection, seed = experiment.collection, experiment.study.seed
     p = sensitive.cross_validate(collection, "logistic", 3, seed).p
-    rows = {(row.spec, row.measure, row.attacker): row for row in found.rows}
+    rows = {(row.spec, row.measure, row.attacker): row for row in actual.rows}
     spec = str(sensitive.MECHANISMS.parse("postfilter(threshold=0.5, refill=false)"))
     for by in ATTACKERS:
         risk = sensitive.attack(collection, spec, p, by, seed=seed).risk
@@ -101,38 +103,38 @@ def test_figures_are_those_of_the_verbs(swept: tuple[Sensitive, Results, Path]) 
     assert rows[spec, UTILITY, ""].score == pytest.approx(float(spot.utility))
     shown = sensitive.rank(collection, spec, p)
     hot = {name for name, label in collection.labels.items() if label}
-    some = [not hot.isdisjoint(shown.list(row)) for row in range(len(collection.queries))]
-    assert rows[spec, SHOWN, "queries"].score == pytest.approx(np.mean(some))
+    subset = [not hot.isdisjoint(shown.list(row)) for row in range(len(collection.queries))]
+    assert rows[spec, SHOWN, "queries"].score == pytest.approx(np.mean(subset))
     assert rows[PLAIN, EXPOSURE, brief("known-item")].score == 1
 
 
 def test_no_more_cases_are_claimed_than_there_are(
     swept: tuple[Sensitive, Results, Path],
 ) -> None:
-    experiment, found, _ = swept
+    experiment, actual, _ = swept
     hot = int((experiment.collection.sensitive == 1).sum())
-    for row in found.rows:
+    for row in actual.rows:
         if row.measure == EXPOSURE:
             assert row.n <= min(hot // 2, experiment.n)
 
 
 def test_the_report_names_no_document(swept: tuple[Sensitive, Results, Path]) -> None:
-    experiment, found, _ = swept
-    page = render(found)
+    experiment, actual, _ = swept
+    page = render(actual)
     ids = experiment.collection.documents.ids
     assert "Shown and withheld" in page
     assert "What can be inferred" in page
     assert "empty list" in page
     for text in (CANARY, *(rf"\b{name}\b" for name in ids)):
-        sections = "".join(part for one in found.sections for part in one.content)
+        sections = "".join(part for entry in actual.sections for part in entry.content)
         assert not re.search(text, sections)
     assert CANARY not in page
 
 
 def test_guarantees_say_that_nothing_is_proved(swept: tuple[Sensitive, Results, Path]) -> None:
-    _, found, _ = swept
-    assert {card.kind for card in found.cards} == {"none"}
-    prefilter = next(card for card in found.cards if card.spec.startswith("prefilter"))
+    _, actual, _ = swept
+    assert {card.kind for card in actual.cards} == {"none"}
+    prefilter = next(card for card in actual.cards if card.spec.startswith("prefilter"))
     assert "caught" in prefilter.caveat
 
 
@@ -141,10 +143,10 @@ def test_what_is_kept_is_in_no_order_of_the_documents(folder: Path) -> None:
     experiment = opened(folder)
     cell = experiment.cells()[1]
     shown = experiment.compute(cell.release, experiment.compute(experiment.plain()[0], None))
-    kept = experiment.compute(cell.steps[1], shown).arrays["seen"]
-    plain = experiment.compute(experiment.plain()[3], None).arrays["seen"]
-    assert len(kept) == len(plain) == int((experiment.collection.sensitive == 1).sum())
-    assert not np.array_equal(experiment._order, np.arange(len(kept)))
+    retained = experiment.compute(cell.steps[1], shown).arrays["seen"]
+    unprotected = experiment.compute(experiment.plain()[3], None).arrays["seen"]
+    assert len(retained) == len(unprotected) == int((experiment.collection.sensitive == 1).sum())
+    assert not np.array_equal(experiment._order, np.arange(len(retained)))
 
 
 def test_bad_keys_are_told_in_a_sentence(folder: Path, tmp_path: Path) -> None:
@@ -171,26 +173,26 @@ def test_the_study_that_is_shipped_can_be_read() -> None:
 def test_the_plane_of_the_command_line(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     out = tmp_path / "plane.html"
-    told = CliRunner().invoke(
+    text = CliRunner().invoke(
         veil,
         ["sensitive", "plane", str(folder), "-m", "prefilter(threshold=0.1)", "-m",
          "prefilter(threshold=0.5)", "--attacker", "known-item", "--folds", "3", "-o", str(out),
          "--workers", "0"],
     )  # fmt: skip
-    assert told.exit_code == 0, told.output
+    assert text.exit_code == 0, text.output
     assert "prefilter" in out.read_text(encoding="utf-8")
-    chosen = CliRunner().invoke(
+    selection = CliRunner().invoke(
         veil,
         ["sensitive", "choose", "--results", str(out.with_suffix("")), "--max-risk", "1"],
     )
-    assert "prefilter" in chosen.output
+    assert "prefilter" in selection.output
 
 
 @pytest.mark.parametrize("verb", ["methods", "attackers"])
 def test_names_are_listed(verb: str) -> None:
-    told = CliRunner().invoke(veil, ["sensitive", verb])
-    assert told.exit_code == 0
-    assert ("postfilter" if verb == "methods" else "known-item") in told.output
+    text = CliRunner().invoke(veil, ["sensitive", verb])
+    assert text.exit_code == 0
+    assert ("postfilter" if verb == "methods" else "known-item") in text.output
 
 
 def test_curves_run_towards_the_more_useful_end() -> None:

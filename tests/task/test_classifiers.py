@@ -42,8 +42,8 @@ def test_a_class_without_texts_has_no_share(rng: Generator) -> None:
 
 
 def test_the_same_texts_give_the_same_weights_and_are_learnt() -> None:
-    one, other = (Logistic(ridge=0.01).learn(DATA, DATA.classes).weights for _ in range(2))
-    assert np.array_equal(one, other)
+    entry, other = (Logistic(ridge=0.01).learn(DATA, DATA.classes).weights for _ in range(2))
+    assert np.array_equal(entry, other)
     shares = Logistic(ridge=0.01).learn(DATA, DATA.classes).shares(TEXTS)
     assert [DATA.classes[i] for i in shares.argmax(axis=1)] == list(LABELS)
     assert np.allclose(shares.sum(axis=1), 1)
@@ -79,10 +79,10 @@ def opened(task: str, *, model: str, trust_remote_code: bool, **_: object) -> Pi
 
 def test_a_pipeline_is_asked_by_its_own_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(pipeline=opened))
-    named = "LABEL_0=Negative, LABEL_1=neutral,label_2=positive"
-    found = Pipeline(labels=named).learn(DATA, DATA.classes).shares(TEXTS)
-    assert [DATA.classes[i] for i in found.argmax(axis=1)] == list(LABELS)
-    assert found.max() == 0.9
+    labels = "LABEL_0=Negative, LABEL_1=neutral,label_2=positive"
+    actual = Pipeline(labels=labels).learn(DATA, DATA.classes).shares(TEXTS)
+    assert [DATA.classes[i] for i in actual.argmax(axis=1)] == list(LABELS)
+    assert actual.max() == 0.9
     assert not Pipeline().protected
     with pytest.raises(InputError, match="none of the labels of the data"):
         Pipeline().learn(DATA, DATA.classes).shares(TEXTS)

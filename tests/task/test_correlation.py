@@ -19,31 +19,31 @@ from veil.studies.results import Row
 
 def rows_of(risks: dict[str, list[float]], size: int = 1) -> list[Row]:
     """Curves whose utility is 0.2 and 0.8, with these risks."""
-    made = []
+    output = []
     for name, values in risks.items():
         for number, value in enumerate(values):
             row = Row("data", "", name, f"{name}(epsilon={number}.0)", "epsilon", float(number),
                       size, "risk", "persistent", "a", value / 5, 0, 1, 9)  # fmt: skip
-            made += [
+            output += [
                 row,
                 replace(row, measure="lazy", score=value),
                 replace(
                     row, kind="utility", measure="nDCG@10", attacker="", score=0.2 + number * 0.6
                 ),
             ]
-    return made
+    return output
 
 
 def test_the_correlation_is_that_of_scipy(rng: Generator) -> None:
     stats = pytest.importorskip("scipy.stats", reason="SciPy is not installed")
     for _ in range(5):
         x, y = rng.integers(6, size=(2, 9)).astype(float)
-        one, other = ({str(i): float(v) for i, v in enumerate(z)} for z in (x, y))
-        found = spearman(one, other | {"more": 1.0})
-        assert found is not None
-        assert float(found) == pytest.approx(stats.spearmanr(x, y).statistic)
-        assert -1 <= found.low <= found <= found.high <= 1
-        assert found.n == 9
+        entry, other = ({str(i): float(v) for i, v in enumerate(z)} for z in (x, y))
+        actual = spearman(entry, other | {"more": 1.0})
+        assert actual is not None
+        assert float(actual) == pytest.approx(stats.spearmanr(x, y).statistic)
+        assert -1 <= actual.low <= actual <= actual.high <= 1
+        assert actual.n == 9
     assert spearman({"a": 1.0}, {"a": 1.0}) is None
 
 
@@ -52,7 +52,7 @@ def test_a_curve_with_more_risk_has_a_lower_score() -> None:
     lines = dict(correlations(rows))
     assert lines["a, lazy"][0].startswith("-1.00 [-1.00, -1.00] (6)")
     assert lines["a, persistent"] == lines["a, lazy"]  # a fifth of it: the same order
-    panel = next(one for one in panels(rows) if one.measure == "persistent")
+    panel = next(entry for entry in panels(rows) if entry.measure == "persistent")
     assert mean_risk(panel)["m1"] == pytest.approx(0.04)
     assert scores(panel)["m1"] == pytest.approx(0.5 * (0.2 + 0.4) * (1.2 - 0.2))
     assert dict(agreement(rows))["lazy"][1].startswith("+1.00")
@@ -73,10 +73,10 @@ def test_what_is_shipped_has_a_table() -> None:
 
 
 def test_observations_are_judged_by_their_intervals() -> None:
-    found = {("a", 1.0): np.ones(40), ("b", 1.0): np.zeros(40), ("b", 9.0): np.ones(40)}
-    assert verdict(gap(found, ["a"], ["b"], np.inf)) == "+1.000 [+1.000, +1.000]  confirmed"
-    assert verdict(gap(found, ["b"], ["a"], np.inf)).endswith("refuted")
-    assert gap(found, ["b"], ["a"], 0.5) is None
+    actual = {("a", 1.0): np.ones(40), ("b", 1.0): np.zeros(40), ("b", 9.0): np.ones(40)}
+    assert verdict(gap(actual, ["a"], ["b"], np.inf)) == "+1.000 [+1.000, +1.000]  confirmed"
+    assert verdict(gap(actual, ["b"], ["a"], np.inf)).endswith("refuted")
+    assert gap(actual, ["b"], ["a"], 0.5) is None
     assert verdict(None) == "not measured"
     near = Estimate(0.1, -0.1, 0.3, 9)
     assert verdict(near).endswith("neither")

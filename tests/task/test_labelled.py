@@ -16,18 +16,18 @@ def written(folder: Path, *lines: str) -> Path:
 
 def test_a_text_that_comes_again_neither_teaches_nor_is_asked_twice(tmp_path: Path) -> None:
     lines = [f"text {i % 10},{'x' if i % 3 else 'y'}" for i in range(40)]
-    found = load(written(tmp_path, *lines, "   ,x"), "words", "kind")
-    assert len(found) == 10
-    asked, taught = found.split(4, 1)
-    assert len(asked) == 4
-    assert len(taught) == 6
-    assert not set(asked.texts) & set(taught.texts)
-    assert asked.texts == found.split(4, 1)[0].texts
-    assert asked.texts != found.split(4, 2)[0].texts
-    assert len(found.split(100, 1)[0]) == 5
-    assert found.majority == "x"
-    assert found.classes == ("x", "y")
-    assert [found.classes[i] for i in found.codes] == list(found.labels)
+    actual = load(written(tmp_path, *lines, "   ,x"), "words", "kind")
+    assert len(actual) == 10
+    queries, training = actual.split(4, 1)
+    assert len(queries) == 4
+    assert len(training) == 6
+    assert not set(queries.texts) & set(training.texts)
+    assert queries.texts == actual.split(4, 1)[0].texts
+    assert queries.texts != actual.split(4, 2)[0].texts
+    assert len(actual.split(100, 1)[0]) == 5
+    assert actual.majority == "x"
+    assert actual.classes == ("x", "y")
+    assert [actual.classes[i] for i in actual.codes] == list(actual.labels)
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,11 @@ def keys(folder: Path, **given: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def study(folder: Path, **given: Any) -> TaskStudy:  # noqa: ANN401
-    found = make_study(
+    actual = make_study(
         {"name": "t", "domain": "task", **keys(folder, **given)}, "the test", folder
     )
-    assert isinstance(found, TaskStudy)
-    return found
+    assert isinstance(actual, TaskStudy)
+    return actual
 
 
 def scores(found: Results) -> dict[tuple[str, str, str], float]:
@@ -50,37 +50,37 @@ def test_a_task_is_a_domain(folder: Path) -> None:
 
 
 def test_utility_and_risk_fall_with_the_noise(folder: Path) -> None:
-    found = sweep(study(folder), folder / "out", workers=0)
-    made = scores(found)
+    actual = sweep(study(folder), folder / "out", workers=0)
+    output = scores(actual)
     noisy, clear = (f"cmp(epsilon={e})" for e in (NOISY, CLEAR))
     for task in ("logistic(texts=80)", "logistic(train=protected, texts=80)"):
-        assert made["plain", task, ABOVE] == 1
-        assert made["plain", task, ACCURACY] >= 0.9
-        assert made[clear, task, ABOVE] >= 0.9
-        assert made[noisy, task, ABOVE] < 0.5 < made[clear, task, ABOVE]
-        assert made[noisy, task, ACCURACY] < made[clear, task, ACCURACY]
-    risks = {row.spec: row for row in found.rows if (row.kind, row.measure) == ("risk", "lazy")}
+        assert output["plain", task, ABOVE] == 1
+        assert output["plain", task, ACCURACY] >= 0.9
+        assert output[clear, task, ABOVE] >= 0.9
+        assert output[noisy, task, ABOVE] < 0.5 < output[clear, task, ABOVE]
+        assert output[noisy, task, ACCURACY] < output[clear, task, ACCURACY]
+    risks = {row.spec: row for row in actual.rows if (row.kind, row.measure) == ("risk", "lazy")}
     assert risks[clear].score > 0.9 > 0.3 > risks[noisy].score
     assert risks[clear].n == 40
-    assert all(0 <= row.low <= row.score <= row.high <= 1 for row in found.rows)
-    card = next(card for card in found.cards if card.spec == clear)
+    assert all(0 <= row.low <= row.score <= row.high <= 1 for row in actual.rows)
+    card = next(card for card in actual.cards if card.spec == clear)
     assert "6 words x 1 variant" in card.total
-    assert any(value == "40" for name, value in found.facts if name == "test texts")
-    assert any("one protected form" in note for note in found.notes)
+    assert any(value == "40" for name, value in actual.facts if name == "test texts")
+    assert any("one protected form" in note for note in actual.notes)
 
 
 def test_what_teaches_protected_is_what_the_mechanism_made(folder: Path, bag: BagEncoder) -> None:
     """Also against noise that turns every label round, who learns from it reads what is left."""
     experiment = Tasks(study(folder))
     release = experiment.cells()[0].release
-    made = experiment.compute(release, None)
-    assert len(made.data["training"]) == 80
-    plain = set(experiment.bench.training.texts)
-    assert not plain & {row[0] for row in made.data["training"] if row}
+    output = experiment.compute(release, None)
+    assert len(output.data["training"]) == 80
+    unprotected = set(experiment.bench.training.texts)
+    assert not unprotected & {row[0] for row in output.data["training"] if row}
     bag.encoded.clear()
     step = experiment.cells()[0].steps[1]
-    experiment.compute(step, made)
-    assert {row[0] for row in made.data["training"]} <= set(bag.encoded)
+    experiment.compute(step, output)
+    assert {row[0] for row in output.data["training"]} <= set(bag.encoded)
 
 
 def test_a_text_without_variants_is_the_commonest_label(folder: Path) -> None:
@@ -103,25 +103,25 @@ def test_a_text_without_variants_is_the_commonest_label(folder: Path) -> None:
     classifier = bench.task.classifier[0]
     from veil.task.classifiers import CLASSIFIERS
 
-    found = read_texts(bench, CLASSIFIERS.parse(classifier), None)
-    assert np.array_equal(found.arrays["right"], found.arrays["plain"])
-    assert found.arrays["majority"].mean() == np.mean(
+    actual = read_texts(bench, CLASSIFIERS.parse(classifier), None)
+    assert np.array_equal(actual.arrays["right"], actual.arrays["plain"])
+    assert actual.arrays["majority"].mean() == np.mean(
         [label == bench.training.majority for label in bench.test.labels]
     )
 
 
 def test_whole_groups_and_informed_attackers_work_too(folder: Path) -> None:
     groups = [{"spec": "blind(source=half, count=3)"}]
-    given = study(
+    values = study(
         folder,
         mechanism=[{"spec": "custext(k=5, epsilon=3)", "attackers": ["bayes"]}, *groups],
         sizes=[3],
         classifier=["logistic(texts=80)"],
     )
-    found = sweep(given, folder / "out", workers=0)
-    bayes = [row for row in found.rows if row.attacker == "bayes" and row.measure == "lazy"]
+    actual = sweep(values, folder / "out", workers=0)
+    bayes = [row for row in actual.rows if row.attacker == "bayes" and row.measure == "lazy"]
     assert bayes[0].score > 0.5
-    blind = next(row for row in found.rows if row.mechanism == "blind" and row.measure == ABOVE)
+    blind = next(row for row in actual.rows if row.mechanism == "blind" and row.measure == ABOVE)
     assert blind.score < 0.3
 
 
@@ -135,28 +135,28 @@ def test_a_judge_with_a_gap_is_told(folder: Path) -> None:
         return "hm" if len(calls) == 1 else likeliest(question)
 
     with serving(answer) as endpoint:
-        given = study(
+        values = study(
             folder,
             attackers=[f"judge(url='{endpoint.url}')"],
             mechanism=[{"spec": f"cmp(epsilon={CLEAR})"}],
         )
-        found = sweep(given, folder / "out", workers=0)
-    assert any("1 guesses had no answer" in note for note in found.notes)
-    lazy = next(row for row in found.rows if row.kind == "risk" and row.measure == "lazy")
+        actual = sweep(values, folder / "out", workers=0)
+    assert any("1 guesses had no answer" in note for note in actual.notes)
+    lazy = next(row for row in actual.rows if row.kind == "risk" and row.measure == "lazy")
     assert lazy.score == pytest.approx(39 / 40)
 
 
 def test_commands(folder: Path) -> None:
-    given = ["--vectors", str(folder / "vectors.txt"), "--test", "40"]
+    values = ["--vectors", str(folder / "vectors.txt"), "--test", "40"]
     command = ["task", "sentiment", str(folder / "texts.csv"), "-m", f"cmp(epsilon={CLEAR})"]
     classifier = ["--classifier", "logistic(texts=80)", "--out", str(folder / "out")]
-    found = CliRunner().invoke(veil, [*command, *given, *classifier], catch_exceptions=False)
-    assert found.exit_code == 0, found.output
-    assert "plain texts" in found.output
-    assert "1.000 [1.000, 1.000]" in found.output
-    assert "not private" in found.output
+    actual = CliRunner().invoke(veil, [*command, *values, *classifier], catch_exceptions=False)
+    assert actual.exit_code == 0, actual.output
+    assert "plain texts" in actual.output
+    assert "1.000 [1.000, 1.000]" in actual.output
+    assert "not private" in actual.output
     assert (folder / "out" / "results.csv").is_file()
-    former = [*command, *given, *classifier, "--attacker", "nobody"]
+    former = [*command, *values, *classifier, "--attacker", "nobody"]
     assert (
         "Write: veil task sentiment TEXTS -m SPEC -a SPEC"
         in CliRunner().invoke(veil, former).output
@@ -167,9 +167,9 @@ def test_commands(folder: Path) -> None:
 
 
 def test_columns_stay_under_each_other(folder: Path) -> None:
-    found = sweep(study(folder), folder / "out", workers=0)
-    long = tuple(replace(row, spec=row.spec.ljust(60, ".")) for row in found.rows)
-    head, *lines = table(replace(found, rows=long)).splitlines()[1:4]
+    actual = sweep(study(folder), folder / "out", workers=0)
+    long = tuple(replace(row, spec=row.spec.ljust(60, ".")) for row in actual.rows)
+    head, *lines = table(replace(actual, rows=long)).splitlines()[1:4]
     assert {line.index("[") for line in lines} == {head.index("accuracy") + len("0.000 ")}
 
 

@@ -1,33 +1,27 @@
-r"""Discrete Gaussian noise on sums over users, and what it costs.
+r"""Discrete Gaussian noise on exact sums over users, and the privacy cost of that noise.
 
-Neighbours are sets of users of which one has one user more. Noise is in units of the largest
-change (L2) that one user makes in a round. k rounds of noise z that everybody takes part in are
-one of z / sqrt(k), exactly; rounds that a user takes part in by chance need dp-accounting (extra
-`accounting`).
+Neighbouring data sets differ by adding or removing one user. Noise is in units of the largest
+change (L2) that one user can make in a round. k rounds of noise z with all users are exactly one
+round of noise z / sqrt(k). Rounds that sample users need dp-accounting (extra `accounting`).
 
-References
-----------
-Dong, Roth, Su. Gaussian Differential Privacy. JRSS B 84(1), 2022, Corollary 2 (composition, also
-where a round depends on earlier ones). doi:10.1111/rssb.12454
-
-Sums over users as whole numbers of steps, and discrete Gaussian noise on them.
-A user with n_u ratings has the weight :math:`w = \min(1, \sqrt{c/n_u})`, so that n_u numbers of at
-most w have a length of at most :math:`\sqrt c`. Weights are rounded down, and products towards 0,
-before anything is added up: what one user changes is bounded exactly. Sums stay below 2^53, where
-floats are exact, in whatever order they are taken.
+*Sums.* A user with n_u ratings has the weight :math:`w = \min(1, \sqrt{c/n_u})`, so that n_u
+numbers of at most w have a length of at most :math:`\sqrt c`. Weights are rounded down and
+products towards 0 before the summation, which bounds the change by one user exactly. Sums stay
+below 2^53, where floats are exact in any order of summation.
 
 *What is proved.* For k adaptive releases of noise s sqrt(k) in units of the sensitivity, s being
 the analytic sigma of (epsilon, delta'), the continuous Gaussian mechanism is (epsilon, delta')-DP,
-and so is what is rounded of it. The discrete law of sd t steps is within 1/(24 t^2) of the rounded
-continuous one in total variation: the midpoint rule misses a cell by at most max|phi''|/24, and
-these add up to less than 2/(24 t^2) for t >= 8. With d numbers in all, delta' + (1 + e^epsilon)
-d/(24 t^2) is a delta of the discrete noise; `Noise` keeps the second part below 1/1000 of delta,
-and refuses else.
+and so is its rounded output. The discrete distribution of sd t steps is within 1/(24 t^2) of the
+rounded continuous one in total variation: the midpoint rule misses a cell by at most
+max|phi''|/24, and these add up to less than 2/(24 t^2) for t >= 8. With d numbers in all,
+delta' + (1 + e^epsilon) d/(24 t^2) is a delta of the discrete noise. `Noise` keeps the second part
+below 1/1000 of delta, and raises otherwise.
 
 References
 ----------
 Balle, Wang. Improving the Gaussian Mechanism for Differential Privacy. ICML 2018, Theorem 8.
-Dong, Roth, Su. Gaussian Differential Privacy. JRSS B 84(1), 2022, Corollary 2.
+Dong, Roth, Su. Gaussian Differential Privacy. JRSS B 84(1), 2022, Corollary 2 (composition, also
+of rounds that depend on earlier ones).
 doi:10.1111/rssb.12454
 """
 
@@ -49,9 +43,9 @@ from veil.dp.mechanisms.gaussian import Gaussian
 
 
 def gaussian_epsilon(noise: float, rounds: int, delta: float, sample: float = 1.0) -> float:
-    """Return the epsilon of Gaussian rounds at a delta, each user in each with chance `sample`.
+    """Return the epsilon of Gaussian rounds at `delta` if each user joins each with `sample`.
 
-    A sample below 1 counts only for those who never learn who took part.
+    A sample below 1 counts only against readers who never learn who took part.
 
     >>> round(gaussian_epsilon(4.0, 100, 1e-6), 4)
     14.4508
@@ -65,17 +59,17 @@ def gaussian_epsilon(noise: float, rounds: int, delta: float, sample: float = 1.
 
 
 def gaussian_noise(epsilon: float, delta: float, rounds: int = 1) -> float:
-    """Return the least noise with which all rounds together are (epsilon, delta)-DP.
+    """Return the least noise for which all rounds together are (epsilon, delta)-DP.
 
     >>> round(gaussian_noise(1.0, 1e-5, 4), 5)
     7.46126
     """
     least = gaussian_sigma(epsilon, delta) * math.sqrt(count("rounds", rounds))
-    return least * (1 + 1e-12)  # whatever a root rounds off
+    return least * (1 + 1e-12)  # covers the rounding of the root
 
 
 def checked_delta(delta: float | None, n: int) -> float:
-    """Return delta, by default 1/(10 n); from 1/n on it would allow to publish a user at random.
+    """Return `delta`, 1/(10 n) by default; from 1/n on, it would allow publishing a random user.
 
     >>> checked_delta(None, 100)
     0.001
@@ -85,18 +79,18 @@ def checked_delta(delta: float | None, n: int) -> float:
     if share("delta", delta) >= 1 / n:
         raise ParameterError(
             f"The 'delta' parameter must be below 1/n, which is {1 / n:.3g} for {n:,} users: a"
-            " larger one lets a whole profile be published. Leave it out for 1/(10 n)."
+            " larger one allows publishing a whole profile. Leave it out for 1/(10 n)."
         )
     return float(delta)
 
 
-_SPARE = 1e-3  # of delta, for what the discrete law differs from the continuous one
+_SPARE = 1e-3  # of delta, for the distance of the discrete from the continuous distribution
 _EXACT = 2**53
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise of `rounds` releases together; `multiplier` is its sd in units of a sensitivity."""
+    """Noise for all `rounds` releases; `multiplier` is its sd in units of the sensitivity."""
 
     epsilon: float
     delta: float
@@ -105,27 +99,27 @@ class Noise:
 
     @classmethod
     def of(cls, epsilon: float, delta: float, rounds: int) -> "Noise":
-        """Calibrate noise for (epsilon, delta) in all."""
+        """Return noise with (epsilon, delta)-DP for all rounds together."""
         least = gaussian_noise(epsilon, delta * (1 - _SPARE), rounds)
         return cls(epsilon, delta, rounds, least)
 
     def add(self, total: Floats, sensitivity2: int, rng: Generator) -> Floats:
-        """Add noise to one release: whole numbers, of which a user changes |x|^2 by that much."""
+        """Add noise to integer sums; one user changes |x|^2 by at most `sensitivity2`."""
         if np.abs(total).max(initial=0.0) >= _EXACT:
-            raise InputError("There are too many users for exact sums; fit fewer at a time.")
+            raise InputError("There are too many users for exact sums. Fit fewer at a time.")
         sigma2 = Fraction(self.multiplier) ** 2 * sensitivity2
-        apart = total.size * self.rounds / (24 * float(sigma2))
-        if self.epsilon > 300 or (1 + math.exp(self.epsilon)) * apart > _SPARE * self.delta:
+        distance = total.size * self.rounds / (24 * float(sigma2))
+        if self.epsilon > 300 or (1 + math.exp(self.epsilon)) * distance > _SPARE * self.delta:
             raise ParameterError(
-                "The noise is too small to be proved on whole numbers; give a smaller 'epsilon' or"
-                " a larger 'delta'."
+                "The noise is too small for a proof on integers. Use a smaller 'epsilon' or a"
+                " larger 'delta'."
             )
-        drawn = discrete_gaussian(sigma2, total.size, rng).reshape(total.shape)
-        return np.asarray(total + drawn, dtype=np.float64)
+        noise = discrete_gaussian(sigma2, total.size, rng).reshape(total.shape)
+        return np.asarray(total + noise, dtype=np.float64)
 
 
 def weights(per_user: Ids, most: int, bits: int) -> Ids:
-    """Return floor(2^bits min(1, sqrt(most / n_u))) of each user, exactly.
+    """Return floor(2^bits min(1, sqrt(most / n_u))) for each user, exactly.
 
     >>> weights(np.array([0, 1, 4]), 1, 4).tolist()
     [16, 16, 8]
@@ -136,5 +130,5 @@ def weights(per_user: Ids, most: int, bits: int) -> Ids:
 
 
 def towards_zero(values: Floats) -> Floats:
-    """Return whole numbers that are nowhere farther from 0."""
+    """Return integers that are at most as far from 0 as `values`."""
     return np.asarray(np.trunc(values), dtype=np.float64)

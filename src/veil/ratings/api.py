@@ -1,4 +1,4 @@
-"""The verbs of ratings, from file to file; commands and the HTTP interface come from them."""
+"""Functions on files of ratings; the commands and the HTTP interface come from them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -37,14 +37,14 @@ from veil.ratings.release import (
 
 _REPLACED = "The output would replace the input. Name another file."
 _LINKED = (
-    "No file says which profile belongs to which user, so guesses are scored by the profile that"
-    " is most similar to all ratings of a user."
+    "No file links profiles to users, so guesses are scored by the profile that is most similar to"
+    " all ratings of a user."
 )
 _FILES = (".csv", ".gz", ".tsv", ".parquet", ".jsonl")
 
 
 def describe(source: File, *, scale: Scale | None = None, columns: Columns = ()) -> Reply:
-    """Count the ratings, users and items of SOURCE, and show their spread; no id is shown.
+    """Show the number of ratings, users and items in SOURCE and their spread, but no id.
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ def split(
     test
         CSV file to write, for testing.
     fraction
-        Share of the test.
+        Share of the ratings in the test part.
     salt
         Another number gives another split.
     by
-        'hash' of user and item, or 'time': the test is everything after one instant.
+        'hash' splits by user and item, 'time' puts all ratings after one instant into the test.
     scale
         Lowest and highest possible rating.  [default: the observed ones]
     columns
@@ -137,18 +137,18 @@ def fit(
     columns: Columns = (),
     seed: int | None = None,
 ) -> Reply:
-    """Fit a recommender to the ratings of TRAIN, and write the model to OUT.
+    """Fit a recommender to the ratings of TRAIN and write the model to OUT.
 
     Parameters
     ----------
     train
         Ratings to learn from.
     mechanism
-        Spec of the recommender, private or not, for example itemknn(k=20).
+        Spec of a recommender, private or not, for example itemknn(k=20).
     out
-        File of the model to write (.npz).
+        Model file to write (.npz).
     positive
-        Lowest rating of an item that is liked.  [default: three quarters up the scale]
+        Lowest rating that counts as a like.  [default: three quarters up the scale]
     items
         Table of the items, for 'content'.
     describe_by
@@ -160,11 +160,11 @@ def fit(
     columns
         Names of the columns for user, item, rating and perhaps time, separated by commas.
     seed
-        Repeats the draws, for experiments: NOT PRIVATE.
+        Makes the noise reproducible, for experiments: NOT PRIVATE.
     """
-    chosen = recommender(mechanism)
+    learner = recommender(mechanism)
     data = load(train, scale, columns or None, catalogue)
-    model = _fit(chosen, data, positive, seed, items, describe_by)
+    model = _fit(learner, data, positive, seed, items, describe_by)
     save_model(model, out)
     notes = [] if compiled_at_hand() else [SLOWER]
     seeded = (SEEDED,) if model.seeded and model.guarantee.kind != "none" else ()
@@ -185,20 +185,20 @@ def recommend(
     catalogue: File | None = None,
     columns: Columns = (),
 ) -> Reply:
-    """List the best items of MODEL for users, without those that they rated in training.
+    """List the best items of MODEL for users, without the items they rated in training.
 
     Parameters
     ----------
     model
-        File that 'veil ratings fit' wrote.
+        File written by 'veil ratings fit'.
     of
-        The ratings that the model was learnt from.
+        Ratings that the model was trained on.
     user
         Id of a user; repeatable.
     k
         Number of items to list.
     catalogue
-        Table of all items that exist, if the model was learnt with one.
+        Table of all items that exist, if the model was trained with one.
     columns
         Names of the columns for user, item, rating and perhaps time, separated by commas.
     """
@@ -231,17 +231,17 @@ def evaluate(
     Parameters
     ----------
     model
-        File that 'veil ratings fit' wrote.
+        File written by 'veil ratings fit'.
     test
         Held-out ratings of the same users.
     of
-        The ratings that the model was learnt from.
+        Ratings that the model was trained on.
     k
         Length of the lists.
     measures
         Names of measures, separated by commas.  [default: all]
     catalogue
-        Table of all items that exist, if the model was learnt with one.
+        Table of all items that exist, if the model was trained with one.
     columns
         Names of the columns for user, item, rating and perhaps time, separated by commas.
     """
@@ -269,10 +269,10 @@ def protect(
     catalogue: File | None = None,
     seed: int | None = None,
 ) -> Reply:
-    """Protect the ratings of SOURCE, and write them to OUT under random ids.
+    """Protect the ratings of SOURCE and write them to OUT under random user ids.
 
-    The ids are kept nowhere, and give the order of the users. A card (OUT.veil.json) records the
-    mechanism, what is proved, what is not, and whether the draws were seeded.
+    The new ids determine the row order and are recorded nowhere else. A card (OUT.veil.json)
+    records the mechanism, what is proved, what is not, and whether a seed was used.
 
     Parameters
     ----------
@@ -289,18 +289,18 @@ def protect(
     catalogue
         Table of all items that exist, rated or not.
     seed
-        Repeats the draws, for experiments: NOT PRIVATE.
+        Makes the noise reproducible, for experiments: NOT PRIVATE.
     """
     require_writable(out)
     if source.resolve() in (out.resolve(), card_of(out).resolve()):
         raise InputError(_REPLACED)
-    chosen = MECHANISMS.parse(mechanism)
-    if isinstance(chosen, Recommender):
+    parsed = MECHANISMS.parse(mechanism)
+    if isinstance(parsed, Recommender):
         raise InputError(
-            f"{chosen.name} releases a model instead of ratings. Use veil ratings fit FILE"
-            f" -m '{chosen.name}(...)' -o model.npz."
+            f"{parsed.name} releases a model instead of ratings. Use veil ratings fit FILE"
+            f" -m '{parsed.name}(...)' -o model.npz."
         )
-    release = ratings.protect(load(source, scale, columns or None, catalogue), chosen, seed)
+    release = ratings.protect(load(source, scale, columns or None, catalogue), parsed, seed)
     save(release, out)
     cost, released = release.cost, release.data
     assert released is not None  # noqa: S101 - the mechanism releases no model
@@ -325,7 +325,7 @@ def attack(
     people: File | None = None,
     seed: int | None = None,
 ) -> Reply:
-    """Attack TARGET, and report how often each attack succeeds; only counts are shown.
+    """Attack TARGET and report the success of each attack, in counts only.
 
     TARGET is a released file, or a spec such as "kprofiles(k=10)" or "itemknn(k=20)", which is
     applied to the original first.
@@ -339,18 +339,18 @@ def attack(
     attack
         Spec of the attack, for example scoreboard(known=8, wrong=2); repeatable.
     mechanism
-        Mechanism that made TARGET, for 'bayes'.  [default: from its card]
+        Mechanism that produced TARGET, for 'bayes'.  [default: from its card]
     scale
         Lowest and highest possible rating.  [default: the observed ones]
     columns
         Names of the columns of the original for user, item, rating and perhaps time, separated
         by commas.
     positive
-        Lowest rating of an item that is liked.  [default: three quarters up the scale]
+        Lowest rating that counts as a like.  [default: three quarters up the scale]
     people
         Table of users, for attribute(column=...).
     seed
-        Seed of attacks that draw.
+        Makes random attacks reproducible.
     """
     attackers = [ATTACKS.parse(spec) for spec in attack]
     truth = load(of, scale, columns or None)
@@ -370,22 +370,21 @@ def attack(
 
 
 def _fit(
-    chosen: Recommender,
+    learner: Recommender,
     data: Ratings,
     positive: float | None,
     seed: int | None,
     items: Path | None,
     describe_by: tuple[str, ...],
 ) -> Model:
-    """Fit a recommender; only 'content' takes a table of items."""
     from veil.ratings.recommenders.content import Content  # reads texts
 
-    if isinstance(chosen, Content):
+    if isinstance(learner, Content):
         described = describe_by or None
-        return chosen.fit(data, positive=positive, rng=seed, items=items, columns=described)
+        return learner.fit(data, positive=positive, rng=seed, items=items, columns=described)
     if items is not None or describe_by:
         raise ParameterError("Only content takes --items and --describe-by. Leave them out.")
-    return chosen.fit(data, positive=positive, rng=seed)
+    return learner.fit(data, positive=positive, rng=seed)
 
 
 def _target(
@@ -395,12 +394,12 @@ def _target(
     path = Path(target)
     if not path.is_file():
         if "/" in target or target.endswith(_FILES):
-            raise InputError(f"There is no file {target}.")
+            raise InputError(f"The file {target} does not exist.")
         return target, False
     if attacker.fits:
         raise InputError(
-            f"{attacker.name} makes the release itself, from some of the users: name a spec such"
-            " as kprofiles(k=10) instead of a file."
+            f"{attacker.name} needs a spec such as kprofiles(k=10) instead of a file: it protects"
+            " a part of the users itself."
         )
     spec = mechanism or read_card(path).mechanism
     release = replace(read_release(path), mechanism=str(MECHANISMS.parse(spec)) if spec else "")

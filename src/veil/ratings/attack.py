@@ -1,6 +1,6 @@
-"""Attack a release, a model, or what a recommender or a mechanism makes of ratings.
+"""Run an attack on a release, a model, or the spec of a recommender or mechanism.
 
-Every attack subclasses `Attack` and gets a `Scene`. `attack` runs one by its spec.
+Every attack subclasses `Attack` and receives a `Scene`. `attack` runs one by its spec.
 """
 
 from abc import abstractmethod
@@ -32,11 +32,11 @@ People = Mapping[str, Sequence[str | None]] | str | Path
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scene:
-    """What is attacked, and the original ratings.
+    """The target of an attack, and the original ratings.
 
-    An attack uses `truth` for three things only: to draw its targets, to derive what it knows of
-    them (a few of their ratings), and to score its guesses. `people` are columns of a table of
-    users, in the order of `truth.users`; None where a value is missing.
+    An attack uses `truth` for three things only: to draw its targets, to derive its background
+    knowledge (a few ratings of each target), and to score its guesses. `people` are columns of a
+    table of users, in the order of `truth.users`, with None for missing values.
     """
 
     target: Target
@@ -49,14 +49,14 @@ class Scene:
 class Attack(Component):
     """An attack on ratings.
 
-    `fits` says that it makes the release or the model itself, from a part of the ratings.
+    `fits` is True for attacks that protect or train on a part of the ratings themselves.
     """
 
     fits: ClassVar[bool] = False
 
     @abstractmethod
     def run(self, scene: Scene) -> Outcome:
-        """Guess, and score the guesses by the truth."""
+        """Return the scored guesses of the attack."""
 
 
 def attack(
@@ -68,37 +68,37 @@ def attack(
     positive: float | None = None,
     people: People | None = None,
 ) -> Outcome:
-    """Attack ratings with the knowledge that the attack declares, and score its guesses.
+    """Attack ratings with the background knowledge that `spec` declares, and score the guesses.
 
     Parameters
     ----------
     target
-        A release, a model, or ratings as they are; or the spec of a mechanism or a recommender,
-        which is then applied to the ratings. Membership attacks train it on one half.
+        A release, a model or unprotected ratings; or the spec of a mechanism or recommender, which
+        is then applied to `truth`. Membership attacks train it on one half.
     truth
-        The originals. Targets and what is known of them are drawn from here, and guesses are
-        scored by them; no guess is made from them.
+        Original ratings. Targets and the knowledge of them are drawn from here, and guesses are
+        scored here; no guess uses them otherwise.
     spec
-        The attack, as ``scoreboard(known=8, wrong=2)``.
+        The attack, such as ``scoreboard(known=8, wrong=2)``.
     positive
-        Lowest rating of an item that is liked; by default three quarters up the scale.
+        Lowest rating that counts as a like; by default three quarters up the scale.
     people
-        A table of users for ``attribute(column=...)``: a file with a column of the users' ids, or
+        A table of users for ``attribute(column=...)``: a file with a column of user ids, or
         columns in the order of ``truth.users``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from veil.ratings import attack, of_arrays
-    >>> one = of_arrays(["a", "b"], ["x", "y"], np.array([0, 1]), np.array([0, 1]),
-    ...                 np.array([1.0, 5.0]), scale=(1, 5))
-    >>> float(attack(one, one, "scoreboard(known=1)", rng=0).success)
+    >>> data = of_arrays(["a", "b"], ["x", "y"], np.array([0, 1]), np.array([0, 1]),
+    ...                  np.array([1.0, 5.0]), scale=(1, 5))
+    >>> float(attack(data, data, "scoreboard(known=1)", rng=0).success)
     1.0
     """
     from veil.ratings.attacks import ATTACKS
 
     if not len(truth):
-        raise InputError("An attack needs the original ratings; hand in at least one.")
+        raise InputError("The original ratings are empty. An attack needs at least one.")
     by = ATTACKS.parse(spec) if isinstance(spec, str) else spec
     liked = positive_of(truth, positive)
     draws = generator(rng)
@@ -116,8 +116,8 @@ def format_attack(outcome: Outcome, by: str) -> Iterator[str]:
     success, risk = outcome.success, outcome.risk
     size = count_of(success.n, outcome.unit)
     yield f"{by}: success {float(success):.4f} [{success.low:.4f}, {success.high:.4f}], {size}"
-    yield f"  who sees nothing: {outcome.baseline:.4g}"
-    yield f"  risk above that: {float(risk):.4f} [{risk.low:.4f}, {risk.high:.4f}]"
+    yield f"  baseline: {outcome.baseline:.4g}"
+    yield f"  risk above it: {float(risk):.4f} [{risk.low:.4f}, {risk.high:.4f}]"
     for name, value in outcome.details.items():
         yield f"  {name}: {value:.4g}"
 
@@ -139,7 +139,6 @@ def _target(target: Target | Ratings | str) -> Target:
 
 
 def _applied(target: Target, truth: Ratings, positive: float, rng: Generator) -> Target:
-    """Apply a mechanism to all ratings, or fit a recommender on them."""
     if isinstance(target, Recommender):
         return target.fit(truth, positive=positive, rng=rng)
     return protect(truth, target, rng=rng) if isinstance(target, Mechanism) else target

@@ -1,4 +1,4 @@
-"""Catalogues of items: public, or released with noise from the ratings."""
+"""Catalogues of items: public ones, and noisy ones released from the ratings."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -19,27 +19,27 @@ from veil.ratings.ratings import Ratings
 NEIGHBOURS = "add or remove one user with all her ratings"
 
 ASSUMED = (
-    "The list of items is taken to be public: an item that is in it because one user rated it is"
+    "The list of items is assumed to be public: an item listed because one user rated it is"
     " disclosed."
 )
 UNSAID = (
-    "Nobody said that the list of items is public; hand in the file of the items that there are"
-    " (catalogue=, --catalogue) to say so, and catalogue=False if it is not."
+    "It is not declared whether the list of items is public. Pass the file of all items"
+    " (catalogue=, --catalogue) if it is, and catalogue=False if not."
 )
 
 
 def require_catalogue(data: Ratings, name: str) -> None:
-    """Raise if the items are those that users rated: naming one would reveal a rating."""
+    """Raise if the items are the rated ones: listing one would reveal a rating."""
     if data.public is False:
         raise InputError(
-            f"{name} needs a public catalogue: here the items are those that users rated, and"
-            " listing one reveals a rating. Load the ratings with catalogue= all items that exist,"
-            " or release the list first: veil.ratings.catalogue.threshold_catalogue."
+            f"{name} needs a public catalogue. Here the items are the rated ones, and listing one"
+            " reveals a rating. Load the ratings with catalogue= all items that exist, or release"
+            " the list first: veil.ratings.catalogue.threshold_catalogue."
         )
 
 
 def catalogue_notes(data: Ratings) -> tuple[str, ...]:
-    """Return a note if nobody declared whether the catalogue is public."""
+    """Return a note if it is not declared whether the catalogue is public."""
     return () if data.public else (UNSAID,)
 
 
@@ -50,12 +50,13 @@ def threshold_catalogue(
     items: int = 40,
     rng: Randomness = None,
 ) -> tuple[Ratings, Guarantee]:
-    r"""Release the items that many users rated, and return their ratings and the cost.
+    r"""Release the items that many users rated; return their ratings and the cost.
 
     At most `items` ratings of each user count, chosen at random. An item is listed if its count
-    plus discrete Laplace noise of scale items/epsilon is at least tau. The chances that items of a
-    single user are listed add up to at most delta. Proved: the list is (epsilon, delta)-DP when a
-    user is added or removed. A model of the ratings costs extra. Draws are exact.
+    plus discrete Laplace noise of scale items/epsilon is at least tau. The probabilities that
+    items rated by only one user are listed add up to at most delta. Proved: the list is
+    (epsilon, delta)-DP when a user is added or removed. A model of the ratings costs extra. Draws
+    are exact.
 
     References
     ----------
@@ -71,17 +72,17 @@ def threshold_catalogue(
     cost = Guarantee("dp", budget, unit="user", delta=settled, neighbours=NEIGHBOURS)
     place = np.full(data.m, -1, dtype=np.int32)
     place[listed] = np.arange(len(listed), dtype=np.int32)
-    kept = data.take(place[data.item] >= 0)
-    if not len(kept):
+    part = data.take(place[data.item] >= 0)
+    if not len(part):
         raise InputError(
             "No item is rated by enough users to be listed. Use a larger 'epsilon' or 'delta'."
         )
     names = tuple(data.items[place] for place in listed.tolist())
-    return replace(kept, items=names, item=place[kept.item], public=True), cost
+    return replace(part, items=names, item=place[part.item], public=True), cost
 
 
 def bounded_counts(data: Ratings, rows: Ids, most: int, rng: Generator) -> Ids:
-    """Return the count (m,) of each item over some rows, at most `most` of each user at random."""
+    """Return item counts (m,) over `rows`, with at most `most` random rows of each user."""
     mixed = rows[rng.permutation(len(rows))]
     mixed = mixed[np.argsort(data.user[mixed], kind="stable")]
     user = data.user[mixed]

@@ -1,14 +1,13 @@
-r"""Encrypted scores, and inner products of what two parties keep.
+r"""Encrypted scores, and inner products of vectors shared by two parties.
 
-Scores of all items for a profile that the server never sees.
-The user encrypts a vector x of d numbers, the server multiplies it by its plain item matrix, and
-the user decrypts :math:`W^\top x`. Up to `NARROW` numbers each is a ciphertext of its own, in all
-slots, so that 4,096 items cost d products and no rotation; wider profiles are one ciphertext, and
-every item is an inner product.
+*Scores.* The user encrypts a profile x of d numbers, the server multiplies it by its plain item
+matrix, and the user decrypts :math:`W^\top x`. Up to `NARROW` numbers are sent as one ciphertext
+each, repeated in all slots, so that 4,096 items cost d products and no rotation. A wider profile
+is a single ciphertext, and every item costs an inner product.
 
-It hides the profile and the scores from the server: ring learning with errors, degree 8,192 and a
-modulus of 160 bits, which the standard counts as 128 bits of security or more. It does not hide
-what the user does with the answer later, nor the item matrix from the user.
+The server sees neither the profile nor the scores: ring learning with errors, degree 8,192 and a
+modulus of 160 bits, which the standard counts as 128 bits of security or more. What the user does
+with the answer is not hidden, nor is the item matrix hidden from the user.
 
 References
 ----------
@@ -16,16 +15,16 @@ Cheon, Kim, Kim, Song. Homomorphic Encryption for Arithmetic of Approximate Numb
 2017.
 Li, Micciancio. On the Security of Homomorphic Encryption on Approximate Numbers. EUROCRYPT 2021.
 
-Inner products of two secret vectors, by additive shares and a dealer's random triples.
-Two holders have a share each of x and y, :math:`x = x_1 + x_2 \bmod 2^{64}`. A third party, the
+*Inner products* of two secret vectors, by additive shares and a dealer's random triples. Two
+holders have a share each of x and y, :math:`x = x_1 + x_2 \bmod 2^{64}`. A third party, the
 dealer, gives them shares of random a, b and of :math:`c = a \cdot b`, and sees nothing else. They
-tell each other their shares of :math:`d = x - a` and :math:`e = y - b`, which are uniform, and
+exchange their shares of :math:`d = x - a` and :math:`e = y - b`, which are uniform, and
 
 .. math:: x \cdot y = d \cdot e + d \cdot b + a \cdot e + c
 
-needs no more talk. Proved: no one of the three learns anything of x, y or the product, if each
-follows the protocol and no two of the three collude. Whoever gets both shares of the product
-learns it. A triple is for one product: a second would tell the difference of two secrets.
+needs no more messages. Proved: none of the three learns anything about x, y or the product, if
+each follows the protocol and no two of the three collude. A party with both shares of the product
+learns it. A triple serves one product: a second one would reveal the difference of two secrets.
 
 References
 ----------
@@ -51,12 +50,12 @@ except ImportError as error:
 
 
 CAVEAT = (
-    "The server sees neither profile nor scores. What is decrypted must never go back to it: the"
-    " error of the approximation tells of the key. What is done with the answers is not hidden."
+    "The server sees neither profile nor scores. Never send it what was decrypted: the error of"
+    " the approximation reveals information about the key. Later use of the answers is not hidden."
 )
 DEGREE = 8192
 SLOTS = DEGREE // 2
-NARROW = 64  # numbers that are sent as a ciphertext each
+NARROW = 64  # largest number of single ciphertexts
 _SCALE = 2.0**40
 _MODULI = [60, 40, 60]
 _MOST = 256 * 2**20  # bytes of a question
@@ -65,7 +64,7 @@ _LARGEST = 2.0**15  # of a number
 
 @dataclass(frozen=True, repr=False)
 class Question:
-    """A public key and an encrypted profile of `size` numbers: all that the server gets."""
+    """A public key and an encrypted profile of `size` numbers: all that the server receives."""
 
     context: bytes
     parts: tuple[bytes, ...]
@@ -73,7 +72,7 @@ class Question:
 
 
 class KeyHolder:
-    """Holds the secret key, which never leaves it; one for each profile."""
+    """Holds the secret key of one profile; the key never leaves this object."""
 
     def __init__(self) -> None:
         self._context = tenseal.context(
@@ -86,7 +85,7 @@ class KeyHolder:
         x = np.asarray(profile, dtype=np.float64)
         if x.ndim != 1 or not 1 <= len(x) <= SLOTS or not (np.abs(x) <= _LARGEST).all():
             raise InputError(
-                f"A profile is a row of 1 to {SLOTS:,} finite numbers of at most {_LARGEST:,.0f}."
+                f"A profile must be 1 to {SLOTS:,} finite numbers of at most {_LARGEST:,.0f}."
             )
         if len(x) > NARROW:
             self._context.generate_galois_keys()
@@ -97,36 +96,36 @@ class KeyHolder:
         return Question(self._context.serialize(save_secret_key=False), parts, len(x))
 
     def scores(self, answer: tuple[bytes, ...], items: int) -> Floats:
-        """Decrypt the scores (m,); they are for the user, and must not go back to the server."""
-        found: list[float] = []
+        """Decrypt the scores (m,); they must not go back to the server."""
+        scores: list[float] = []
         for part in answer:
-            found += _vector(self._context, part).decrypt()
-        if len(found) < items:
-            raise ProtocolError("The answer has fewer scores than there are items.")
-        return np.array(found[:items])
+            scores += _vector(self._context, part).decrypt()
+        if len(scores) < items:
+            raise ProtocolError("The answer has fewer scores than items. It is refused.")
+        return np.array(scores[:items])
 
 
 def answer(question: Question, matrix: Floats) -> tuple[bytes, ...]:
-    """Multiply an encrypted profile (d,) by a plain item matrix (d, m), without any secret."""
+    """Multiply an encrypted profile (d,) by a plain item matrix (d, m), without a secret key."""
     weights = np.asarray(matrix, dtype=np.float64)
     if weights.ndim != 2 or len(weights) != question.size or not weights.shape[1]:
-        raise InputError("The item matrix has a row for each number of the profile.")
+        raise InputError("The item matrix must have a row for each number of the profile.")
     if not (np.abs(weights) <= _LARGEST).all():
-        raise InputError(f"The item matrix holds finite numbers of at most {_LARGEST:,.0f}.")
+        raise InputError(f"The item matrix must have finite numbers of at most {_LARGEST:,.0f}.")
     if sum(map(len, (question.context, *question.parts))) > _MOST:
-        raise ProtocolError("A question has more than 256 MiB; it is refused.")
+        raise ProtocolError("A question has more than 256 MiB. It is refused.")
     context = _public(question.context)
     parts = [_vector(context, part) for part in question.parts]
     if len(parts) == 1 and question.size > 1:
         return tuple(_dot(parts[0], weights[:, item]) for item in range(weights.shape[1]))
     if len(parts) != question.size:
-        raise ProtocolError("A question has another number of parts; it is refused.")
+        raise ProtocolError("A question has a wrong number of parts. It is refused.")
     blocks = range(0, weights.shape[1], SLOTS)
     return tuple(_block(parts, weights[:, start : start + SLOTS]) for start in blocks)
 
 
 def _block(parts: list[Any], weights: Floats) -> bytes:
-    """Add up the parts times their weights, slot by slot."""
+    """Return the sum of the parts times their weights, slot by slot."""
     total = None
     padded = np.zeros((len(weights), SLOTS))
     padded[:, : weights.shape[1]] = weights
@@ -142,32 +141,32 @@ def _dot(part: Any, weights: Floats) -> bytes:  # noqa: ANN401 - it has no types
 
 
 def _nonzero(rows: Floats) -> Floats:
-    """Return rows none of which is all 0, which the library refuses; 2^-40 is below its error."""
-    made = rows.copy()
-    made[~rows.any(axis=1), 0] = 2.0**-40
-    return made
+    """Return `rows` without zero rows, which the library refuses; 2^-40 is below its error."""
+    padded = rows.copy()
+    padded[~rows.any(axis=1), 0] = 2.0**-40
+    return padded
 
 
 def _public(context: bytes) -> Any:  # noqa: ANN401 - it has no types
     try:
-        found = tenseal.context_from(context)
+        opened = tenseal.context_from(context)
     except (ValueError, RuntimeError, TypeError):
-        raise ProtocolError("The public key of a question is garbled; it is refused.") from None
-    if found.is_private():
-        raise ProtocolError("A question holds a secret key, which must stay at home; refused.")
-    return found
+        raise ProtocolError("The public key of a question is invalid. It is refused.") from None
+    if opened.is_private():
+        raise ProtocolError("A question has a secret key, which must stay private. It is refused.")
+    return opened
 
 
 def _vector(context: Any, part: bytes) -> Any:  # noqa: ANN401 - it has no types
     try:
         return tenseal.ckks_vector_from(context, part)
     except (ValueError, RuntimeError, TypeError):
-        raise ProtocolError("An encrypted vector is garbled; it is refused.") from None
+        raise ProtocolError("An encrypted vector is invalid. It is refused.") from None
 
 
 TRUST = (
-    "No one of holder, holder and dealer learns a vector, if no two of the three collude: two of"
-    " three that do learn everything."
+    "None of the two holders and the dealer learns a vector if no two of them collude; two that"
+    " do learn everything."
 )
 
 
@@ -189,16 +188,16 @@ class Product:
 
     @property
     def signed(self) -> int:
-        """The product as a number with a sign, where it is below 2^63 in size."""
+        """The product as a signed number, if it is below 2^63 in size."""
         return self.total - 2**64 if self.total >= 2**63 else self.total
 
 
 def shares_of(vector: ArrayLike) -> tuple[Words, Words]:
-    """Part a vector of whole numbers into two shares, each of which is uniform by itself."""
-    given = np.asarray(vector)
-    if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
-        raise InputError("A shared vector holds whole numbers of at most 64 bits, in one row.")
-    words = given.astype(np.int64).view(np.uint64) if given.dtype.kind == "i" else given
+    """Split a vector of integers into two uniform shares."""
+    array = np.asarray(vector)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
+        raise InputError("A shared vector must be a row of integers of at most 64 bits.")
+    words = array.astype(np.int64).view(np.uint64) if array.dtype.kind == "i" else array
     first = _uniform(len(words))
     return first, words.astype(np.uint64) - first
 
@@ -212,27 +211,29 @@ def deal(length: int) -> tuple[Half, Half]:
 
 
 class Holder:
-    """Holds a share of each vector; `first` adds what must be added once."""
+    """Holds a share of each vector; `first` marks the holder that adds the common term."""
 
     def __init__(self, x: Words, y: Words, *, first: bool) -> None:
         if x.shape != y.shape:
-            raise InputError("The vectors of an inner product have one length.")
+            raise InputError("The vectors of an inner product must have one length.")
         self._x, self._y, self._first = x, y, first
         self._half: Half | None = None
         self._used = False
 
     def opened(self, half: Half) -> tuple[Words, Words]:
-        """Return the shares of x - a and y - b, for the other holder; once."""
+        """Return the shares of x - a and y - b for the other holder. Works once."""
         if self._used or half.a.shape != self._x.shape:
-            raise ProtocolError("A triple is for one product of its length; it is refused.")
+            raise ProtocolError("A triple serves one product of its length. It is refused.")
         self._half, self._used = half, True
         return self._x - half.a, self._y - half.b
 
     def product(self, own: Sequence[Words], other: Sequence[Words]) -> Words:
-        """Return this holder's share (1,) of the product, by what both opened; once."""
+        """Return this holder's share (1,) of the product from all opened shares. Works once."""
         half, self._half = self._half, None
         if half is None:
-            raise ProtocolError("A product is made once, and after it was opened; it is refused.")
+            raise ProtocolError(
+                "A product needs opened shares, and uses them once. It is refused."
+            )
         d, e = own[0] + other[0], own[1] + other[1]
         total = d * half.b + half.a * e
         if self._first:
@@ -241,23 +242,23 @@ class Holder:
 
 
 def inner_product(x: ArrayLike, y: ArrayLike) -> Product:
-    """Run all three parties, and return the product with what each received.
+    """Run all three parties; return the product and what each received.
 
     >>> inner_product([1, -2, 3], [4, 5, 6]).signed
     12
     """
     (x_one, x_two), (y_one, y_two) = shares_of(x), shares_of(y)
-    one, two = Holder(x_one, y_one, first=True), Holder(x_two, y_two, first=False)
+    first, second = Holder(x_one, y_one, first=True), Holder(x_two, y_two, first=False)
     halves = deal(len(x_one))
-    from_one, from_two = one.opened(halves[0]), two.opened(halves[1])
-    parts = (one.product(from_one, from_two), two.product(from_two, from_one))
+    from_one, from_two = first.opened(halves[0]), second.opened(halves[1])
+    parts = (first.product(from_one, from_two), second.product(from_two, from_one))
     total = int((parts[0] + parts[1])[0])
-    seen = {
+    received = {
         "first": (x_one, y_one, halves[0].a, halves[0].b, halves[0].c, *from_two),
         "second": (x_two, y_two, halves[1].a, halves[1].b, halves[1].c, *from_one),
         "dealer": (),
     }
-    return Product(total, seen)
+    return Product(total, received)
 
 
 def _uniform(length: int) -> Words:

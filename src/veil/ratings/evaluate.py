@@ -1,4 +1,4 @@
-"""How good a model is on ratings that it has not seen, and what a release is still worth."""
+"""Quality of a model on held-out ratings, and the utility of a release."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.estimate import Estimate, interval, resamples
@@ -28,8 +29,8 @@ from veil.ratings.split import align, widen
 def estimates(values: Mapping[str, Floats], sizes: Floats | None = None) -> dict[str, Estimate]:
     """Return the means of columns (n,) with 95 % bootstrap intervals over the n users.
 
-    With `sizes` (n,) the columns are sums over as many cases of each user, and the mean is that of
-    the cases. It is `veil.core.estimate.bootstrap`, with one pass of draws for all columns.
+    With `sizes` (n,) the columns are sums over that many cases of each user, and the result is
+    the mean over cases. Like `veil.core.estimate.bootstrap`, with the same draws for all columns.
     """
     if not values:
         return {}
@@ -37,9 +38,9 @@ def estimates(values: Mapping[str, Floats], sizes: Floats | None = None) -> dict
     weights = np.ones(len(columns)) if sizes is None else sizes
     table = np.column_stack([columns, weights])
     means = []
-    for drawn in resamples(len(table)):
-        rows, n = drawn.shape
-        flat = (drawn + np.arange(rows)[:, None] * n).ravel()
+    for draws in resamples(len(table)):
+        rows, n = draws.shape
+        flat = (draws + np.arange(rows)[:, None] * n).ravel()
         times = np.bincount(flat, minlength=rows * n).reshape(rows, n)
         sums = times.astype(np.float64) @ table
         means.append(sums[:, :-1] / sums[:, -1:])
@@ -50,8 +51,8 @@ def estimates(values: Mapping[str, Floats], sizes: Floats | None = None) -> dict
     }
 
 
-_JOBS = 8  # shares of the users that an executor is handed; any number gives the same
-_ALL_PAIRS = "Coverage belongs to all lists together; no user has one."
+_JOBS = 8  # parts of the users for an executor; any number gives the same result
+_ALL_PAIRS = "Coverage belongs to all lists together. Choose a measure that has a value per user."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,10 +68,10 @@ class Scores:
     users
         Ids of the users whose lists were measured.
     left_out
-        Users of the test without a relevant item, or whom the model does not know: they are in no
-        measure of lists.
+        Users of the test who have no relevant item, or whom the model does not know. No measure
+        of lists includes them.
     pairs
-        Ratings of the test that were predicted.
+        Number of predicted test ratings.
     """
 
     names: tuple[str, ...]
@@ -82,7 +83,7 @@ class Scores:
     _values: dict[str, Floats]
 
     def __getitem__(self, name: str) -> Estimate:
-        self._known(name)
+        self._require(name)
         return self._means[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -95,16 +96,16 @@ class Scores:
     def per_user(self, name: str) -> Floats:
         """Return the values (n,) of the users, in the order of `users`.
 
-        Those of `rmse` and `mae` are of all users with a test rating, in the order of the test.
+        For `rmse` and `mae` these are all users with a test rating, in the order of the test.
         """
-        self._known(name)
+        self._require(name)
         if name not in self._values:
             raise InputError(_ALL_PAIRS)
         return self._values[name]
 
-    def _known(self, name: str) -> None:
+    def _require(self, name: str) -> None:
         if name not in self.names:
-            raise ParameterError(f"That was not measured; there are: {', '.join(self.names)}.")
+            raise ParameterError(f"The measure must be one of: {', '.join(self.names)}.")
 
 
 def evaluate(
@@ -116,25 +117,25 @@ def evaluate(
 ) -> Scores:
     """Measure predictions and lists of a model against held-out ratings.
 
-    Every item is a candidate for every user, but for those she rated in training: no sampled
-    negatives, which change the order of systems [1]_. Relevant are test items rated as high as
-    what the model takes for a like. Users without one are left out, and counted.
+    Every item is a candidate for every user, except those she rated in training. There are no
+    sampled negatives, which change the order of systems [1]_. Test items with a rating that the
+    model counts as a like are relevant. Users without a relevant item are left out and counted.
 
     Parameters
     ----------
     model
-        What `fit` gave.
+        Result of `fit`.
     test
-        Ratings that were not in its training; a pair of user and item in both raises. Users and
-        items need not be the same: items that the model does not know stay candidates.
+        Held-out ratings; a pair of user and item that is also in the training part raises. Users
+        and items may differ: items that the model does not know stay candidates.
     k
         Depth of the lists.
     measures
         Some of ``rmse mae precision recall f1 ndcg ap auc coverage novelty diversity
         serendipity``, or specs of registered measures; all by default.
     executor
-        Processes or a cluster that measure shares of the users. Blocks of users are the same
-        whoever computes them, and so is the result.
+        Processes or a cluster that measure parts of the users. The result is the same with any
+        executor.
 
     References
     ----------
@@ -150,26 +151,26 @@ def evaluate(
     if set(names) & set(ERRORS):
         _errors(model, train, test, names, means, values)
     subjects: Ids = np.empty(0, dtype=np.int64)
-    left = 0
+    excluded = 0
     if set(names) - set(ERRORS):
-        subjects, left = _subjects(model, train, test)
-        wanted = tuple(name for name in names if name not in (*ERRORS, COVERAGE))
-        found, index = _listed(serving, test, subjects, k, wanted, executor)
-        values.update(found)
-        means.update(estimates(found))
+        subjects, excluded = _subjects(model, train, test)
+        listed = tuple(name for name in names if name not in (*ERRORS, COVERAGE))
+        columns, index = _listed(serving, test, subjects, k, listed, executor)
+        values.update(columns)
+        means.update(estimates(columns))
         share = len(np.unique(index[index >= 0])) / train.m
         means[COVERAGE] = Estimate(share, share, share, len(subjects))
-    people = tuple(train.users[one] for one in subjects.tolist())
-    kept = {name: means[name] for name in names}
-    return Scores(names, k, people, left, len(test), kept, values)
+    people = tuple(train.users[user] for user in subjects.tolist())
+    shown = {name: means[name] for name in names}
+    return Scores(names, k, people, excluded, len(test), shown, values)
 
 
 def _names(measures: Sequence[str] | None) -> tuple[str, ...]:
-    known = known_measures()
-    names = known if measures is None else tuple(measures)
+    available = known_measures()
+    names = available if measures is None else tuple(measures)
     heads = set() if isinstance(measures, str) else {read_spec(name)[0] for name in names}
-    if not heads or heads - set(known):
-        raise ParameterError(f"The 'measures' argument must be some of: {', '.join(known)}.")
+    if not heads or heads - set(available):
+        raise ParameterError(f"The 'measures' argument must be some of: {', '.join(available)}.")
     for name in names:
         if name not in (*ERRORS, COVERAGE):
             MEASURES.parse(name)
@@ -178,27 +179,27 @@ def _names(measures: Sequence[str] | None) -> tuple[str, ...]:
 
 def _refuse_common(train: Ratings, test: Ratings) -> None:
     if not len(test):
-        raise InputError("The test has no rating; hand in at least one.")
+        raise InputError("The test has no rating. Pass at least one.")
     m = np.int64(train.m)
-    seen, asked = train.user * m + train.item, test.user * m + test.item  # both rise
-    place = np.minimum(np.searchsorted(seen, asked), len(seen) - 1)
-    common = (seen[place] == asked).sum()
+    trained, tested = train.user * m + train.item, test.user * m + test.item  # both sorted
+    place = np.minimum(np.searchsorted(trained, tested), len(trained) - 1)
+    common = (trained[place] == tested).sum()
     if common:
         raise InputError(
-            f"{int(common):,} pairs of user and item are in both train and test; a model that has"
-            " seen them is not tested by them. Take them out of one."
+            f"Train and test must not share ratings. Got {int(common):,} common pairs of user and"
+            " item. Remove them from one part."
         )
 
 
 def _subjects(model: Model, train: Ratings, test: Ratings) -> tuple[Ids, int]:
-    """Return who has a relevant item and is known to the model, and how many have not."""
+    """Return the known users with a relevant item, and the number of the others."""
     everybody = np.unique(test.user).astype(np.int64)
     judged = np.unique(test.user[test.value >= model.positive]).astype(np.int64)
     if train.users != model.train.users:
-        known = model.train.user_positions
-        judged = judged[[train.users[one] in known for one in judged.tolist()]]
+        positions = model.train.user_positions
+        judged = judged[[train.users[user] in positions for user in judged.tolist()]]
     if not len(judged):
-        raise InputError("No user of the test has a relevant item; lower 'positive'.")
+        raise InputError("No test user has a relevant item. Use a lower 'positive'.")
     return judged, len(everybody) - len(judged)
 
 
@@ -223,8 +224,8 @@ def _errors(
         if name in names
     }
     for name, mean in estimates(totals, sizes).items():
-        each = totals[name] / sizes
-        values[name] = np.sqrt(each) if name == "rmse" else each
+        errors = totals[name] / sizes
+        values[name] = np.sqrt(errors) if name == "rmse" else errors
         means[name] = _root(mean) if name == "rmse" else mean
 
 
@@ -240,7 +241,6 @@ def _listed(
     names: tuple[str, ...],
     executor: Executor | None,
 ) -> tuple[dict[str, Floats], Ids]:
-    """Return the measures of lists (n,) by name, and the lists (n, k)."""
     if executor is None:
         shares = [_share(model, test, subjects, k, names)]
     else:
@@ -250,8 +250,8 @@ def _listed(
         parts = [subjects[a:b] for a, b in pairwise(cuts)]
         jobs = [executor.submit(_share, model, test, part, k, names) for part in parts]
         shares = [job.result() for job in jobs]  # in the order of users
-    found = {name: np.concatenate([values[name] for values, _ in shares]) for name in names}
-    return found, np.concatenate([index for _, index in shares])
+    columns = {name: np.concatenate([values[name] for values, _ in shares]) for name in names}
+    return columns, np.concatenate([index for _, index in shares])
 
 
 def _share(
@@ -274,12 +274,12 @@ def _share(
 
 
 def _step(m: int) -> int:
-    """Return how many users make a block of bounded memory."""
+    """Return the number of users in a block of bounded memory."""
     return max(1, BLOCK // (8 * m))
 
 
 def _relevant(test: Ratings, users: Ids, positive: float) -> NDArray[np.bool_]:
-    """Return (b, m) which items each user likes in the test."""
+    """Return a mask (b, m) of the items that each user likes in the test."""
     rows, owner = spread(test.starts[users], test.starts[users + 1])
     liked = test.value[rows] >= positive
     relevant = np.zeros((len(users), test.m), dtype=bool)
@@ -288,11 +288,11 @@ def _relevant(test: Ratings, users: Ids, positive: float) -> NDArray[np.bool_]:
 
 
 class Served(Model):
-    """A model of released ratings, among the users of the originals.
+    """A model of released ratings that serves the users of the originals.
 
-    Lists of neighbours meet the profile that a user kept. Any other model knows of her only what
-    was released: it scores the released profile behind which she is (`rows`, for experiments).
-    Items that she rated are never listed to her, whatever the release says.
+    Neighbour lists are applied to the profile that the user kept. Any other model knows only her
+    released profile, which `rows` identifies (for experiments). Items that she rated are never
+    recommended to her.
     """
 
     def __init__(self, learnt: Model, train: Ratings, rows: tuple[int, ...]) -> None:
@@ -307,18 +307,18 @@ class Served(Model):
         self._likes = Likes.of(train, learnt.positive)
         if self._lists is None and (self._place < 0).any():
             raise InputError(
-                f"The release lacks {int((self._place < 0).sum()):,} of the users; learn lists of"
-                " neighbours from it, as itemknn(k=20)."
+                f"The release lacks {int((self._place < 0).sum()):,} of the users. Use lists of"
+                " neighbours, such as itemknn(k=20)."
             )
 
+    @override
     def scores(self, users: Ids) -> Floats:
-        """Return how well each item fits (b, m) users (b,)."""
         if self._lists is not None:
             return self._lists.scores(self._likes, users)
         return self._learnt.scores(self._place[users])
 
+    @override
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return predicted ratings (n,) of pairs of positions."""
         place = np.where(users >= 0, self._place[users], -1)
         return self._learnt.ratings(place, items)
 
@@ -327,7 +327,7 @@ Measure = Literal["ndcg", "rmse"] | str
 
 
 class Worth(NamedTuple):
-    """The utility, from 0 to 1, and (n,) that of users by position where it is a mean of them."""
+    """A utility from 0 to 1, with values (n,) and positions (n,) of users if it is their mean."""
 
     score: Estimate
     values: Floats | None = None
@@ -341,51 +341,53 @@ def fit_release(
     positive: float,
     rng: Randomness = None,
 ) -> Model:
-    """Return what is learnt of released ratings, for the users of `train`; or a released model."""
+    """Return a model trained on released ratings for the users of `train`, or a released model."""
     if release.model is not None:
         return release.model
     if release.data is None or release.rows is None:
-        raise InputError("Utility needs a release of ratings as protect returned it, or a model.")
+        raise InputError("Utility needs a model, or a release of ratings from protect.")
     if not (release.data.value >= positive).any():
         raise InputError(
-            "No released rating is as high as 'positive', so that nothing is liked; give a lower"
-            " one, or protect what is liked from there on (the 'positive' of bits)."
+            "No released rating is a like. Use a lower 'positive', or the same 'positive' in the"
+            " mechanism bits."
         )
     model = recommender_of(recommender).fit(release.data, positive, rng)
     return Served(model, train, release.rows)
 
 
 def check_utility(measure: str) -> str:
-    """Return a measure that can be a utility: rmse, or a measure of lists from 0 to 1."""
+    """Return `measure` if it can be a utility: rmse, or a measure of lists from 0 to 1."""
     if measure == "rmse":
         return measure
     if measure in (*ERRORS, COVERAGE):
-        raise ParameterError("The 'measure' argument must be rmse, or a measure of lists.")
-    chosen = MEASURES.parse(measure)
-    if (chosen.lowest, chosen.highest) != (0.0, 1.0):
+        raise ParameterError("The 'measure' argument must be rmse or a measure of lists.")
+    parsed = MEASURES.parse(measure)
+    if (parsed.lowest, parsed.highest) != (0.0, 1.0):
         raise ParameterError(
-            f"The utility of a plane must be a measure from 0 to 1. Got {chosen.name} instead."
+            f"The utility of a plane must be a measure from 0 to 1. Got {parsed.name} instead."
         )
     return measure
 
 
 def utility(model: Model, test: Ratings, measure: Measure = "ndcg", k: int = 10) -> Worth:
-    r"""Measure a model on held-out ratings.
+    r"""Return the utility of a model on held-out ratings.
 
-    ``ndcg`` is nDCG@k over all items; any other measure of lists from 0 to 1 can take its place.
-    ``rmse`` is :math:`\max(0, 1 - RMSE / RMSE_{mean})`, where
-    the second predicts the mean of all ratings: 0 is worth nothing.
+    ``ndcg`` is nDCG@k over all items, and any other measure of lists from 0 to 1 can replace it.
+    ``rmse`` is :math:`\max(0, 1 - RMSE / RMSE_{mean})`, where the second model predicts the mean
+    of all ratings.
     """
     if measure != "rmse":
         check_utility(measure)
         scores = evaluate(model, test, k, (measure,))
         at = test.user_positions
-        users = np.array([at[one] for one in scores.users], dtype=np.int64)
+        users = np.array([at[bound] for bound in scores.users], dtype=np.int64)
         return Worth(scores[measure], scores.per_user(measure), users)
     error = evaluate(model, test, k, ("rmse",))["rmse"]
     middle = float(np.mean(model.train.value, dtype=np.float64))
     blind = float(np.sqrt(np.mean(np.square(np.asarray(test.value, dtype=np.float64) - middle))))
     if not blind:
-        raise InputError("All test ratings are alike; nothing can be predicted of them.")
-    kept, low, high = (max(0.0, 1 - one / blind) for one in (float(error), error.high, error.low))
-    return Worth(Estimate(kept, low, high, error.n))
+        raise InputError("All test ratings are equal. Use a test part with different ratings.")
+    score, low, high = (
+        max(0.0, 1 - bound / blind) for bound in (float(error), error.high, error.low)
+    )
+    return Worth(Estimate(score, low, high, error.n))

@@ -1,7 +1,7 @@
-"""Measures of lists of recommendations, user by user.
+"""Measures of recommendation lists, user by user.
 
-A `Measure` takes a `Block` of users with relevant test items, and gives each of them a value.
-`rmse` and `mae` are over pairs of user and item, and `coverage` is over all lists together:
+A `Measure` returns a value for each user of a `Block`; all users have relevant test items. `rmse`
+and `mae` are over pairs of user and item, and `coverage` is over all lists together:
 `veil.ratings.evaluate` computes these three.
 """
 
@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from veil.core.component import Component
 from veil.core.registry import Registry
@@ -22,15 +23,15 @@ from veil.ratings.ratings import Likes, Ratings, spread
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainStats:
-    """What measures need of the training part: its likes, and items by how many like them."""
+    """Likes of the training part, and items ranked by their number of likes."""
 
     train: Ratings
     likes: Likes
-    rank: Ids  # (m,) place of each item in the order of popularity
+    rank: Ids  # (m,) popularity rank of each item, from 0
 
     @classmethod
     def of(cls, train: Ratings, positive: float) -> "TrainStats":
-        """Take the likes and the order of popularity, ties to the smaller position."""
+        """Return the likes and popularity ranks of `train`; ties go to the smaller position."""
         likes = Likes.of(train, positive)
         rank = np.empty(train.m, dtype=np.int64)
         rank[np.argsort(-likes.per_item, kind="stable")] = np.arange(train.m)
@@ -45,11 +46,11 @@ class Block:
     users: Ids
     index: Ids
     scores: Floats
-    relevant: NDArray[np.bool_]  # (b, m) items of the test that are liked: at least one each
+    relevant: NDArray[np.bool_]  # (b, m) liked test items: at least one per user
 
     @cached_property
     def hits(self) -> NDArray[np.bool_]:
-        """(b, k) whether each place holds a relevant item."""
+        """(b, k) mask of the places with a relevant item."""
         rows = np.arange(len(self.users))[:, None]
         return np.asarray(self.relevant[rows, self.index] & (self.index >= 0))
 
@@ -60,7 +61,7 @@ class Block:
 
 
 class Measure(Component):
-    """A figure for each user's list; `lowest` and `highest` are its limits, and more is better.
+    """A value for each user's list, from `lowest` to `highest`; more is better.
 
     A measure from 0 to 1 can be the utility of a plane.
     """
@@ -81,8 +82,8 @@ class Precision(Measure):
 
     name: ClassVar[str] = "precision"
 
+    @override
     def values(self, block: Block) -> Floats:
-        """Return a value for each user."""
         return np.asarray(block.hits.mean(axis=1))
 
 
@@ -91,8 +92,8 @@ class Recall(Measure):
 
     name: ClassVar[str] = "recall"
 
+    @override
     def values(self, block: Block) -> Floats:
-        """Return a value for each user."""
         return np.asarray(block.hits.sum(axis=1) / block.sizes)
 
 
@@ -101,11 +102,11 @@ class F1(Measure):
 
     name: ClassVar[str] = "f1"
 
+    @override
     def values(self, block: Block) -> Floats:
-        """Return a value for each user."""
         precision, recall = Precision().values(block), Recall().values(block)
-        both = precision + recall
-        return 2 * precision * recall / np.where(both > 0, both, 1.0)
+        total = precision + recall
+        return 2 * precision * recall / np.where(total > 0, total, 1.0)
 
 
 class NDCG(Measure):
@@ -113,8 +114,8 @@ class NDCG(Measure):
 
     name: ClassVar[str] = "ndcg"
 
+    @override
     def values(self, block: Block) -> Floats:
-        """Return a value for each user."""
         k = block.hits.shape[1]
         discounts = 1 / np.log2(np.arange(2, k + 2))
         best = np.cumsum(discounts)[np.minimum(k, block.sizes.astype(np.int64)) - 1]
@@ -126,26 +127,26 @@ class AP(Measure):
 
     name: ClassVar[str] = "ap"
 
+    @override
     def values(self, block: Block) -> Floats:
-        """Return a value for each user."""
         ranks = np.arange(1, block.hits.shape[1] + 1)
         at_hits = np.cumsum(block.hits, axis=1) / ranks * block.hits
         return np.asarray(at_hits.sum(axis=1) / block.sizes)
 
 
 class AUC(Measure):
-    """P(a relevant candidate scores above another one); a tie counts 1/2; 1/2 without another."""
+    """P(a relevant candidate scores above an irrelevant one); ties count 1/2; 1/2 if undefined."""
 
     name: ClassVar[str] = "auc"
 
+    @override
     def values(self, block: Block) -> Floats:
-        """Return a value for each user."""
-        found = np.full(len(block.users), 0.5)
+        values = np.full(len(block.users), 0.5)
         for row, (scores, own) in enumerate(zip(block.scores, block.relevant, strict=True)):
             liked, others = scores[own], scores[~own & (scores > -np.inf)]
             if len(others):
-                found[row] = _above(liked, others) / (len(liked) * len(others))
-        return found
+                values[row] = _above(liked, others) / (len(liked) * len(others))
+        return values
 
 
 class Novelty(Measure):
@@ -154,8 +155,8 @@ class Novelty(Measure):
     name: ClassVar[str] = "novelty"
     highest: ClassVar[float] = inf
 
+    @override
     def values(self, block: Block) -> Floats:
-        """Return a value for each user."""
         train = block.ground.train
         bits = -np.log2(np.maximum(train.per_item, 1) / train.n)
         listed = block.index >= 0
@@ -164,7 +165,7 @@ class Novelty(Measure):
 
 
 class Diversity(Measure):
-    r"""1 minus the mean cosine of the pairs of a list, by who likes each item.
+    r"""1 minus the mean cosine of the pairs in a list, by the users who like each item.
 
     With :math:`w_i = 1/\sqrt{c_i}`, the cosines of all ordered pairs add up to
     :math:`\sum_u (\sum_{i \ni u} w_i)^2` minus one for each item that somebody likes.
@@ -172,21 +173,21 @@ class Diversity(Measure):
 
     name: ClassVar[str] = "diversity"
 
+    @override
     def values(self, block: Block) -> Floats:
-        """Return a value for each user."""
         likes = block.ground.likes
         sizes = likes.per_item
-        found = np.ones(len(block.users))
+        values = np.ones(len(block.users))
         for row, places in enumerate(block.index):
             items = places[places >= 0]
             pairs = len(items) * (len(items) - 1)
             if not pairs:
                 continue
-            at, owner = spread(likes.by_item[items], likes.by_item[items + 1])
+            rows, owner = spread(likes.by_item[items], likes.by_item[items + 1])
             weights = 1 / np.sqrt(np.maximum(sizes[items], 1))
-            sums = np.bincount(likes.likers[at], weights[owner])
-            found[row] = 1 - ((sums**2).sum() - (sizes[items] > 0).sum()) / pairs
-        return found
+            sums = np.bincount(likes.likers[rows], weights[owner])
+            values[row] = 1 - ((sums**2).sum() - (sizes[items] > 0).sum()) / pairs
+        return values
 
 
 class Serendipity(Measure):
@@ -197,8 +198,8 @@ class Serendipity(Measure):
 
     name: ClassVar[str] = "serendipity"
 
+    @override
     def values(self, block: Block) -> Floats:
-        """Return a value for each user."""
         ground, k = block.ground, block.index.shape[1]
         last = np.empty(len(block.users), dtype=np.int64)
         for row, user in enumerate(block.users.tolist()):
@@ -211,10 +212,10 @@ class Serendipity(Measure):
 
 
 def _above(liked: Floats, others: Floats) -> float:
-    """Count pairs in which the liked one is above; equal ones count half."""
+    """Count pairs whose liked item scores higher; ties count half."""
     if len(liked) <= _FEW:
-        one = liked[:, None]
-        return np.count_nonzero(one > others) + 0.5 * np.count_nonzero(one == others)
+        column = liked[:, None]
+        return np.count_nonzero(column > others) + 0.5 * np.count_nonzero(column == others)
     ranked = np.sort(liked)
     below = np.searchsorted(ranked, others, "left") + np.searchsorted(ranked, others, "right")
     return float(len(liked) * len(others) - 0.5 * below.sum())
@@ -235,15 +236,15 @@ MEASURES: Registry[Measure] = Registry(
         "serendipity": "veil.ratings.measures:Serendipity",
     },
 )
-"""Measures of lists, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""All measures of lists, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 ERRORS = ("rmse", "mae")
 COVERAGE = "coverage"
 NAMES = (*ERRORS, "precision", "recall", "f1", "ndcg", "ap", "auc", COVERAGE, "novelty",
          "diversity", "serendipity")  # fmt: skip
-"""The built-in measures, in the order in which they are shown."""
+"""The built-in measures, in display order."""
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all measures: the built-in ones, and then those of plugins."""
+    """Return the names of all measures: built-in ones first, then those of plugins."""
     return (*NAMES, *(name for name in MEASURES.names() if name not in NAMES))

@@ -15,55 +15,55 @@ from veil.ratings.ratings import Ratings
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Protected:
-    """Ratings from a mechanism, and position (n',) of the user behind each released user."""
+    """Ratings from a mechanism, and the position (n',) of the user behind each released user."""
 
     data: Ratings
     rows: Ids
 
 
 class Mechanism(Component):
-    """Maps ratings to ratings; `guarantee` is for one unit, `cost` for given data."""
+    """Maps ratings to ratings; `guarantee` is for one privacy unit, `cost` for a data set."""
 
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What is proved for one unit."""
+        """Guarantee for one privacy unit."""
 
     def check(self, data: Ratings) -> None:
-        """Raise if the guarantee cannot hold for `data`; nothing is drawn before."""
+        """Raise if the guarantee cannot hold for `data`, before anything is drawn."""
         del data
 
     def cost(self, data: Ratings) -> Guarantee:
-        """Return what is proved for the release of `data`."""
+        """Return the guarantee for a release of `data`."""
         del data
         return self.guarantee
 
     def notes(self, data: Ratings) -> tuple[str, ...]:
-        """Return limits that a reader of the release must know."""
+        """Return limits that readers of the release must know."""
         del data
         return ()
 
     @abstractmethod
     def apply(self, data: Ratings, rng: Generator) -> Protected:
-        """Protect ratings; users keep their positions, and get fresh ids in `protect`."""
+        """Return protected ratings; users keep their positions, and `protect` renames them."""
 
     def log_likelihood(self, data: Ratings) -> Floats:
-        """Return ln P(released | true), (L, L): a row for each true level, a column per release.
+        """Return ln P(released | true) as (L, L), a row for each true level.
 
-        The law is public, and all that an attack on it needs. For krr and dlaplace the levels are
-        those of the scale, from the lowest (see `Levels`), and only the scale of `data` is read.
-        For bits the levels are no like and like, for each user and item. A mechanism without a law
-        in closed form raises `LawError`.
+        The distribution is public, and all that an attack needs. For krr and dlaplace the levels
+        are those of the scale, from the lowest (see `Levels`), and only the scale of `data` is
+        read. For bits the levels are no like and like, for each user and item. A mechanism without
+        a distribution in closed form raises `LawError`.
         """
         del data
-        raise LawError(f"{self.name} has no law in closed form.")
+        raise LawError(f"{self.name} has no output distribution in closed form.")
 
 
 def declared_scale(data: Ratings, name: str) -> tuple[float, float]:
-    """Return the scale, or raise if it is not declared: observed bounds are data."""
+    """Return the declared scale, or raise, since observed bounds are private data."""
     if not data.declared:
         raise InputError(
-            f"{name} needs a declared scale, since observed bounds are data: declare it"
+            f"{name} needs a declared scale, since observed bounds are private data. Declare it"
             " (scale=(low, high), --scale LOW HIGH)."
         )
     return data.scale
@@ -82,13 +82,13 @@ class Levels:
 
     @classmethod
     def of(cls, data: Ratings, step: float | None, name: str) -> "Levels":
-        """Return the levels of a declared scale: whole numbers, unless there is a step."""
+        """Return the levels of a declared scale: integers, unless there is a step."""
         low, high = declared_scale(data, name)
         width = 1.0 if step is None else step
         count = round((high - low) / width) + 1
         if abs((count - 1) * width - (high - low)) > 1e-9 * (high - low) or count < 2:
             raise ParameterError(
-                f"The scale must be a whole number of steps for {name}. Set such a 'step'."
+                f"The scale must be an integer number of steps for {name}. Set such a 'step'."
             )
         if count > MOST:
             raise ParameterError(f"{name} takes at most {MOST:,} levels. Use a larger 'step'.")
@@ -110,6 +110,6 @@ class Levels:
         distances = np.abs(self.values[self.positions(values)] - values)
         if distances.max(initial=0.0) > 1e-6 * self.step:
             raise InputError(
-                f"{name} needs a scale of levels, and some ratings are in between. Set 'step', as"
-                f" in {name}(epsilon=1, step=0.5), to round them first."
+                f"{name} needs ratings on levels of the scale. Got some in between. Set 'step',"
+                f" such as {name}(epsilon=1, step=0.5), to round them first."
             )

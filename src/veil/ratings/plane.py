@@ -1,4 +1,4 @@
-"""Place one mechanism for ratings on the risk-utility plane: protect, attack, learn, measure."""
+"""Place one mechanism for ratings on the risk-utility plane."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,23 +29,24 @@ def plane(
     measure: Measure = "ndcg",
     k: int = 10,
 ) -> Plane:
-    """Protect ratings with each value of a parameter, attack what leaves, and measure its worth.
+    """Protect ratings with each value of a parameter, then measure risk and utility.
 
     Parameters
     ----------
     train, test
-        What is protected, and held-out ratings of the same users. People keep their own ratings
-        at home: what is learnt of the release meets them there.
+        Ratings to protect, and held-out ratings of the same users. Users keep their own ratings,
+        and models from the release are applied to these.
     name, sweep
-        A mechanism, with its fixed parameters if any, and the values of one, as ``{"k": [20, 10,
-        5, 2]}``.
+        A mechanism with its fixed parameters, and the values of another one, such as ``{"k": [20,
+        10, 5, 2]}``.
     attack, recommender
-        Who attacks; what is learnt of released ratings. A private recommender is measured itself.
+        The attack, and the recommender for released ratings. A private recommender is measured
+        directly.
     positive, measure, k
-        From which rating on an item is liked; nDCG@k, or 1 - RMSE/RMSE of the mean.
+        Lowest rating of a like; the utility: nDCG@k, or 1 - RMSE/RMSE of the mean.
     """
     if len(sweep) != 1 or not len(next(iter(sweep.values()), ())):
-        raise ParameterError("A plane needs one parameter and its values, as {'k': [20, 10, 5]}.")
+        raise ParameterError("'sweep' must be one parameter with values. Try {'k': [20, 10, 5]}.")
     parameter, values = next(iter(sweep.items()))
     cls, fixed = MECHANISMS.read(name)
     mechanisms = [cls.load({**fixed, parameter: value}) for value in values]

@@ -21,56 +21,57 @@ def protect(
 ) -> Release:
     """Release protected ratings or a private model, or raise.
 
-    Every released user gets a fresh id of 128 random bits, and these ids give the order of users:
-    neither identifies a user, and no list of old and new ids is made. Mechanisms for values (krr,
-    dlaplace) still reveal which items a user rated.
+    Every released user gets a fresh id of 128 random bits, and these ids determine the order of
+    users: neither identifies a user, and nothing links old and new ids. Mechanisms for values
+    (krr, dlaplace) still reveal which items a user rated.
 
     Parameters
     ----------
     train
         Ratings to protect.
     protection
-        A mechanism or private recommender, or its spec, as ``krr(epsilon=1)``.
+        A mechanism or private recommender, or its spec, such as ``krr(epsilon=1)``.
     rng
         None for fresh randomness of the operating system. A seed or a generator makes the release
-        repeatable, for experiments: it is marked as seeded and **not private**.
+        reproducible, for experiments: it is marked as seeded and **not private**.
     """
     if not isinstance(train, Ratings):
         raise InputError(
             "The ratings to protect must come from ratings.load or ratings.of_arrays."
         )
-    chosen = MECHANISMS.parse(protection) if isinstance(protection, str) else protection
+    parsed = MECHANISMS.parse(protection) if isinstance(protection, str) else protection
     seeded = rng is not None
     warned = (SEEDED,) if seeded else ()
-    if isinstance(chosen, Recommender):
-        return _model(train, chosen, rng, warned)
-    if not isinstance(chosen, Mechanism):
+    if isinstance(parsed, Recommender):
+        return _model(train, parsed, rng, warned)
+    if not isinstance(parsed, Mechanism):
         raise ParameterError("A mechanism must be one of MECHANISMS or its spec.")
-    chosen.check(train)
-    cost, notes = chosen.cost(train), chosen.notes(train)
+    parsed.check(train)
+    cost, notes = parsed.cost(train), parsed.notes(train)
     draws = generator(rng)
-    protected = chosen.apply(train, draws)
+    protected = parsed.apply(train, draws)
     data, rows = rename_users(protected.data, protected.rows, draws)
-    return Release(data, str(chosen), cost, seeded, (*notes, *warned), rows=tuple(rows.tolist()))
+    return Release(data, str(parsed), cost, seeded, (*notes, *warned), rows=tuple(rows.tolist()))
 
 
 def _model(
-    train: Ratings, chosen: Recommender, rng: Randomness, warned: tuple[str, ...]
+    train: Ratings, learner: Recommender, rng: Randomness, warned: tuple[str, ...]
 ) -> Release:
-    """Fit a model with a proof of privacy; models without one are no releases."""
-    if chosen.name not in MECHANISMS.names():
+    """Fit a private model; models without a guarantee are not released."""
+    if learner.name not in MECHANISMS.names():
         raise ParameterError(
-            f"{chosen.name} learns without privacy: its model is no release. Fit it and keep it."
+            f"{learner.name} has no privacy guarantee, so its model cannot be released. Fit it"
+            " without releasing it."
         )
-    model = chosen.fit(train, rng=rng)
+    model = learner.fit(train, rng=rng)
     notes = (*model.notes, *warned)
-    return Release(None, str(chosen), model.guarantee, model.seeded, notes, model)
+    return Release(None, str(learner), model.guarantee, model.seeded, notes, model)
 
 
 def rename_users(data: Ratings, rows: Ids, rng: Generator) -> tuple[Ratings, Ids]:
-    """Return the data with fresh ids in their order, and `rows` in that order."""
-    drawn = random_words(2 * data.n, rng).reshape(data.n, 2)
-    ids = [f"{high:016x}{low:016x}" for high, low in drawn.tolist()]
+    """Return `data` and `rows` with fresh user ids, in the order of these ids."""
+    words = random_words(2 * data.n, rng).reshape(data.n, 2)
+    ids = [f"{high:016x}{low:016x}" for high, low in words.tolist()]
     place = {name: position for position, name in enumerate(in_order(ids))}
     if len(place) < data.n:  # one in 2^128 for any two users
         raise InputError("Two random ids are the same. Protect the ratings again.")

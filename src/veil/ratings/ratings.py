@@ -1,4 +1,4 @@
-"""Who rated what: positions of users and items, and values on a scale."""
+"""Ratings: positions of users and items, and values on a scale."""
 
 import math
 import re
@@ -24,7 +24,7 @@ def in_order(ids: Iterable[str]) -> list[str]:
     (['9', '10'], ['09', '10', '9'])
     """
     distinct = set(ids)
-    if all(_WHOLE.fullmatch(one) for one in distinct):
+    if all(_WHOLE.fullmatch(name) for name in distinct):
         return sorted(distinct, key=int)
     return sorted(distinct)
 
@@ -47,17 +47,17 @@ def mix(words: Words) -> Words:
 
 def id_hashes(ids: Sequence[str]) -> Words:
     """Return H(id) (n,): the little-endian BLAKE2b-64 of each id."""
-    digests = b"".join(blake2b(one.encode(), digest_size=8).digest() for one in ids)
+    digests = b"".join(blake2b(name.encode(), digest_size=8).digest() for name in ids)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
 def pair_hashes(users: Words, items: Words, salt: int) -> Words:
-    """Return h(u, i) = mix(H(u) ^ mix(H(i) ^ salt)) of pairs of hashes of ids."""
+    """Return h(u, i) = mix(H(u) ^ mix(H(i) ^ salt)) for pairs of id hashes."""
     return mix(users ^ mix(items ^ np.uint64(salt)))
 
 
 def top(scores: Floats, k: int) -> tuple[Ids, Floats]:
-    """Return positions and scores (n, k) of the best of rows (n, m); -1 and -inf pad.
+    """Return positions and scores (n, k) of the best of each row (n, m), padded by -1 and -inf.
 
     >>> top(np.array([[1.0, 3.0, 3.0, -np.inf]]), 4)[0].tolist()
     [[1, 2, 0, -1]]
@@ -67,8 +67,8 @@ def top(scores: Floats, k: int) -> tuple[Ids, Floats]:
     best = np.full((len(scores), k), -np.inf)
     for row, (line, bound) in enumerate(zip(scores, least, strict=True)):
         among = np.flatnonzero((line >= bound) & (line > -np.inf))
-        chosen = among[np.argsort(-line[among], kind="stable")[:k]]
-        index[row, : len(chosen)], best[row, : len(chosen)] = chosen, line[chosen]
+        order = among[np.argsort(-line[among], kind="stable")[:k]]
+        index[row, : len(order)], best[row, : len(order)] = order, line[order]
     return index, best
 
 
@@ -77,18 +77,18 @@ Values = NDArray[np.float64] | NDArray[np.float32]
 Scale = tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False, repr=False)  # a log line shows no id and no rating
+@dataclass(frozen=True, eq=False, repr=False)  # keeps ids and ratings out of logs
 class Ratings:
     """Ratings of n users for m items, sorted by user and then by item.
 
-    A rating of 0 is a rating, and not a gap. Nothing here is built by hand: `of_arrays` sorts and
-    checks, `veil.ratings.load` reads files.
+    A rating of 0 is a rating, not a missing one. Construct it with `of_arrays`, which sorts and
+    checks, or with `veil.ratings.load` from files.
 
     Attributes
     ----------
     users, items
-        Ids in order: see `veil.ratings.ratings`. A user or an item may have no rating here: both
-        parts of a split keep those of the whole.
+        Sorted ids (see `in_order`). Users and items without ratings are allowed: both parts of a
+        split keep all users and items.
     user, item
         (N,) positions in `users` and `items`.
     value
@@ -96,13 +96,13 @@ class Ratings:
     time
         (N,) seconds since 1970, or None.
     scale
-        Lowest and highest rating there can be.
+        Lowest and highest possible rating.
     declared
-        Whether somebody said so. A scale that was read off the data is data: no method of which
-        differential privacy is proved takes it.
+        Whether the user declared the scale. An observed scale is private data, so no
+        differentially private mechanism accepts it.
     public
-        Whether `items` is a list that anybody may know (True), or has an item because somebody
-        rated it (False); None where nobody said.
+        True if `items` is a public list, False if an item is listed because a user rated it, None
+        if not declared.
     """
 
     users: tuple[str, ...]
@@ -133,7 +133,7 @@ class Ratings:
 
     @cached_property
     def starts(self) -> Ids:
-        """(n + 1,) where the ratings of each user begin; the last is the end."""
+        """(n + 1,) start of the ratings of each user; the last is the end."""
         return _starts(self.user, self.n)
 
     @cached_property
@@ -143,7 +143,7 @@ class Ratings:
 
     @cached_property
     def item_starts(self) -> Ids:
-        """(m + 1,) where the ratings of each item begin in `order`; the last is the end."""
+        """(m + 1,) start of the ratings of each item in `order`; the last is the end."""
         return np.concatenate([[0], np.cumsum(self.per_item)]).astype(np.int64)
 
     @property
@@ -159,34 +159,34 @@ class Ratings:
     @cached_property
     def user_positions(self) -> dict[str, int]:
         """Position of each user by id."""
-        return {one: position for position, one in enumerate(self.users)}
+        return {name: position for position, name in enumerate(self.users)}
 
     @cached_property
     def item_positions(self) -> dict[str, int]:
         """Position of each item by id."""
-        return {one: position for position, one in enumerate(self.items)}
+        return {name: position for position, name in enumerate(self.items)}
 
     def rows(self, user: int) -> slice:
-        """Return where the ratings of a user are."""
+        """Return the rows of a user's ratings."""
         return slice(int(self.starts[user]), int(self.starts[user + 1]))
 
     def take(self, rows: NDArray[np.bool_] | Ids) -> "Ratings":
-        """Return some rows, in order, with users and items of the whole."""
+        """Return some rows, in order, with all users and items."""
         time = None if self.time is None else self.time[rows]
         return replace(
             self, user=self.user[rows], item=self.item[rows], value=self.value[rows], time=time
         )
 
-    def of_users(self, chosen: Ids) -> "Ratings":
-        """Return the ratings of some users (positions, rising), who are renumbered."""
+    def of_users(self, subset: Ids) -> "Ratings":
+        """Return the ratings of some users (sorted positions), and renumber the users."""
         place = np.full(self.n, -1, dtype=np.int32)
-        place[chosen] = np.arange(len(chosen), dtype=np.int32)
+        place[subset] = np.arange(len(subset), dtype=np.int32)
         part = self.take(place[self.user] >= 0)
-        names = tuple(self.users[one] for one in chosen.tolist())
+        names = tuple(self.users[user] for user in subset.tolist())
         return replace(part, users=names, user=place[part.user])
 
     def like(self, user: Positions, item: Positions, value: Values) -> "Ratings":
-        """Return other ratings of the same users and items, sorted; times are left out."""
+        """Return other ratings of the same users and items, sorted and without times."""
         order = np.lexsort((item, user))
         return replace(self, user=user[order], item=item[order], value=value[order], time=None)
 
@@ -201,23 +201,23 @@ def of_arrays(
     scale: Scale | None = None,
     public: bool | None = None,
 ) -> Ratings:
-    """Sort and check ratings whose users and items are positions in lists of ids in order.
+    """Return sorted and checked ratings from positions in sorted lists of ids.
 
-    A duplicate, a value that is not finite or outside the scale raises, by the number of rows or
-    by the row, never by an id.
+    Duplicates raise, and so do values that are not finite or not on the scale. Errors name the
+    row or the number of rows, never an id.
     """
     if not len(user):
-        raise InputError("There is no rating; hand in at least one.")
+        raise InputError("There are no ratings. Pass at least one.")
     _check_values(value, scale)
     order = np.lexsort((item, user))
     user, item, value = user[order], item[order], value[order]
     same = int(((user[1:] == user[:-1]) & (item[1:] == item[:-1])).sum())
     if same:
         raise InputError(
-            f"A user rates an item once; {count_of(same, 'row')} too many: keep one of each user"
-            " and item."
+            f"A user can rate an item only once. Got {count_of(same, 'row')} too many. Keep one of"
+            " each user and item."
         )
-    found = (float(value.min()), float(value.max())) if scale is None else scale
+    bounds = (float(value.min()), float(value.max())) if scale is None else scale
     return Ratings(
         tuple(users),
         tuple(items),
@@ -225,7 +225,7 @@ def of_arrays(
         item.astype(np.int32),
         value if value.dtype == np.float32 else value.astype(np.float64),
         None if time is None else time[order].astype(np.float64),
-        (float(found[0]), float(found[1])),
+        (float(bounds[0]), float(bounds[1])),
         scale is not None,
         public,
     )
@@ -240,23 +240,23 @@ def _check_values(value: NDArray[np.floating], scale: Scale | None) -> None:
     if wrong.any():
         row, within = int(np.argmax(wrong)) + 1, "" if scale is None else " within the scale"
         raise InputError(
-            f"Row {row:,} has a rating that is no finite number{within}; repair or leave it out."
+            f"Row {row:,} has a rating that is not a finite number{within}. Correct or remove it."
         )
 
 
 def check_scale(scale: Scale) -> None:
-    """Raise if a scale is not two finite numbers that rise."""
+    """Raise unless a scale is two finite, increasing numbers."""
     try:
         low, high = scale
         numbers = all(
-            isinstance(one, int | float | np.number) and not isinstance(one, bool)
-            for one in (low, high)
+            isinstance(bound, int | float | np.number) and not isinstance(bound, bool)
+            for bound in (low, high)
         )
         right = numbers and -math.inf < float(low) < float(high) < math.inf
     except (TypeError, ValueError, OverflowError):
         right = False
     if not right:
-        raise InputError("A scale has a lowest and a higher highest rating, both finite.")
+        raise InputError("A scale must be a lowest and a higher highest rating, both finite.")
 
 
 def _starts(user: Positions, n: int) -> Ids:
@@ -267,7 +267,7 @@ def _starts(user: Positions, n: int) -> Ids:
 class Likes:
     """Likes of n users for m items: `liked` in order of users, `likers` in order of items.
 
-    `by_user` (n + 1,) and `by_item` (m + 1,) say where those of each begin.
+    `by_user` (n + 1,) and `by_item` (m + 1,) are the starts of each user and item.
     """
 
     by_user: Ids
@@ -277,7 +277,7 @@ class Likes:
 
     @classmethod
     def of(cls, train: Ratings, positive: float) -> "Likes":
-        """Take the ratings >= `positive`."""
+        """Return the ratings >= `positive` as likes."""
         rows = train.value >= positive
         user, item = train.user[rows], train.item[rows]
         order = np.argsort(item, kind="stable")
@@ -295,13 +295,13 @@ class Likes:
 
 
 def starts(positions: Positions, size: int) -> Ids:
-    """Return (size + 1,) where rows of each position would begin if they were sorted."""
+    """Return the start (size + 1,) of each position among sorted positions."""
     counts = np.bincount(positions, minlength=size)
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def spread(begin: Ids, end: Ids) -> tuple[Ids, Ids]:
-    """Return the places begin..end-1 of all ranges in a row, and the range each belongs to.
+    """Return the indices begin..end-1 of all ranges in a row, and the range each belongs to.
 
     >>> [part.tolist() for part in spread(np.array([3, 9]), np.array([5, 10]))]
     [[3, 4, 9], [0, 0, 1]]
@@ -317,7 +317,7 @@ Spread = tuple[int, float, int]
 
 @dataclass(frozen=True)
 class Description:
-    """Sizes; the share of pairs that are rated; ratings per user and item: least, median, most."""
+    """Sizes, the share of rated pairs, and (least, median, most) ratings per user and per item."""
 
     ratings: int
     users: int
@@ -333,7 +333,7 @@ class Description:
 
 
 def describe(data: Ratings) -> Description:
-    """Count ratings, users and items."""
+    """Return the sizes and spreads of ratings."""
     return Description(
         ratings=len(data),
         users=data.n,

@@ -1,9 +1,8 @@
-"""Ratings from files and folders, and what is known of users and items.
+"""Ratings from files and folders, and tables of users and items.
 
-Plain tables of ratings, all rows at once: what is odd is left to the careful reader.
-None is returned for whatever is not plain (quotes, blanks, another encoding, a row of another
-width, a rating that is no number); `veil.ratings.load` then reads row by row, and says what is
-wrong and where.
+A plain table is parsed all at once. If it is not plain (quotes, blanks, another encoding, rows of
+different width, a rating that is not a number), the fast reader returns None, and
+`veil.ratings.load` reads row by row and reports what is wrong and where.
 """
 
 import csv
@@ -26,7 +25,7 @@ from veil.data.lines import suffix_of
 from veil.data.rows import Header, Row, read_table
 from veil.ratings.ratings import Positions, Ratings, Scale, in_order, of_arrays
 
-_MOST = 8 * 2**30  # bytes of a table that is read at once
+_MOST = 8 * 2**30  # bytes maximum size of a table that is parsed at once
 _MARKS = ",;\t|"
 
 
@@ -43,11 +42,11 @@ class Columns:
 
 
 def read_columns(path: Path, header: Header, at: Sequence[int]) -> Columns | None:
-    """Read the columns at some positions of a plain CSV or TSV file, or return None."""
+    """Return the columns at some positions of a plain CSV or TSV file, or None."""
     if suffix_of(path) not in (".csv", ".tsv") or header.kind != "cut":
         return None
     data = _read(path)
-    if data is None or not _plain(data):
+    if data is None or not _is_simple(data):
         return None
     first = data[: data.find(b"\n")].decode("utf-8", "replace").rstrip("\r").removeprefix("\ufeff")
     fitting = [mark for mark in _MARKS if tuple(first.split(mark)) == header.names]
@@ -72,7 +71,7 @@ def _read(path: Path) -> bytes | None:
     return data if len(data) <= _MOST else None
 
 
-def _plain(data: bytes) -> bool:
+def _is_simple(data: bytes) -> bool:
     ends = data.count(b"\r")
     return not (
         b'"' in data
@@ -92,13 +91,13 @@ def _by_arrow(data: bytes, mark: str, header: Header, at: Sequence[int]) -> Colu
         kinds[names[position]] = pa.dictionary(pa.int32(), pa.string())
     for position in at[2:]:
         kinds[names[position]] = pa.float64()
-    # Memory of Arrow's own: its threads may let go of it while the program ends, and a thread that
-    # lets go of Python's memory then ends the program with a crash.
-    held = pa.BufferOutputStream()
-    held.write(data)
+    # Arrow must own the memory: its threads may release it while the program ends, and a thread
+    # that releases Python's memory then crashes the program.
+    buffer = pa.BufferOutputStream()
+    buffer.write(data)
     try:
         table = arrow.read_csv(
-            pa.BufferReader(held.getvalue()),
+            pa.BufferReader(buffer.getvalue()),
             arrow.ReadOptions(column_names=names, skip_rows=1),
             arrow.ParseOptions(delimiter=mark, quote_char=False),
             arrow.ConvertOptions(
@@ -110,10 +109,10 @@ def _by_arrow(data: bytes, mark: str, header: Header, at: Sequence[int]) -> Colu
         )
     except (pa.ArrowException, UnicodeError):
         return None
-    if not len(table) or any(one.null_count for one in table.columns):
+    if not len(table) or any(index.null_count for index in table.columns):
         return None
-    (users, user), (items, item) = (_coded(table.column(one)) for one in (0, 1))
-    numbers = [table.column(one).to_numpy() for one in range(2, len(at))]
+    (users, user), (items, item) = (_coded(table.column(index)) for index in (0, 1))
+    numbers = [table.column(index).to_numpy() for index in range(2, len(at))]
     return Columns(users, items, user, item, numbers[0], numbers[1] if len(at) > 3 else None)
 
 
@@ -131,16 +130,16 @@ def _by_rows(data: bytes, mark: str, width: int, at: Sequence[int]) -> Columns |
         if not rows or any(len(row) != width for row in rows):
             return None
         columns = list(zip(*rows, strict=True))
-        numbers = [np.array(list(map(float, columns[one]))) for one in at[2:]]
+        numbers = [np.array(list(map(float, columns[position]))) for position in at[2:]]
     except (UnicodeError, ValueError, csv.Error):
         return None
-    (users, user), (items, item) = (_numbered(columns[one]) for one in at[:2])
+    (users, user), (items, item) = (_numbered(columns[position]) for position in at[:2])
     return Columns(users, items, user, item, numbers[0], numbers[1] if len(at) > 3 else None)
 
 
 def _numbered(texts: Sequence[str]) -> tuple[list[str], Positions]:
     place: dict[str, int] = {}
-    codes = [place.setdefault(one, len(place)) for one in texts]
+    codes = [place.setdefault(text, len(place)) for text in texts]
     return list(place), np.array(codes, dtype=np.int32)
 
 
@@ -149,7 +148,7 @@ _MAX = 2**32  # ratings whose order has 4 bytes each
 
 
 class StoredRatings(Ratings):
-    """Ratings whose arrays lie in a folder; workers are handed its path."""
+    """Ratings whose arrays are in a folder; workers receive only its path."""
 
     folder: str = ""
 
@@ -160,9 +159,9 @@ class StoredRatings(Ratings):
 
 
 def save_store(data: Ratings, folder: Path) -> None:
-    """Write ratings into a new folder for its owner alone; values as float32."""
+    """Write ratings to a new folder that only its owner can read; values as float32."""
     if len(data) >= _MAX:
-        raise InputError("A store holds fewer than 2^32 ratings; part them.")
+        raise InputError("A store must have fewer than 2^32 ratings. Split them.")
     arrays: dict[str, NDArray[np.generic]] = {
         "user": data.user,
         "item": data.item,
@@ -179,11 +178,11 @@ def save_store(data: Ratings, folder: Path) -> None:
 
 @lru_cache(maxsize=2)  # a worker opens it once
 def open_store(folder: str | Path) -> StoredRatings:
-    """Open a folder of ratings, checked and memory-mapped."""
-    found = open_arrays(Path(folder), _KIND, _VERSION)
-    if found is None:
-        raise InputError("The folder holds no whole store of ratings; write it again.")
-    arrays, facts = found
+    """Return the ratings in a folder, checked and memory-mapped."""
+    content = open_arrays(Path(folder), _KIND, _VERSION)
+    if content is None:
+        raise InputError("The folder has no complete store of ratings. Write it again.")
+    arrays, facts = content
     low, high = facts["scale"]
     data = StoredRatings(
         _unpacked(arrays["users"]),
@@ -214,24 +213,24 @@ _MISSING = ("", "?", "NA", "nan")
 
 
 def read_people(path: Path, truth: Ratings) -> dict[str, tuple[str | None, ...]]:
-    """Read a table of users; users of the ratings whom it does not list have no value."""
+    """Return the columns of a table of users, with None for users that it does not list."""
     header, rows = read_table(path)
     lower = [name.lower() for name in header.names]
     at = next((lower.index(name) for name in _USER_COLUMNS if name in lower), -1)
     if at < 0:
         raise InputError(f"{path.name} needs a column of users, called user or user_id.")
-    found: list[list[str | None]] = [[None] * truth.n for _ in header.names]
+    columns: list[list[str | None]] = [[None] * truth.n for _ in header.names]
     listed = 0
     for row in rows:
         place = truth.user_positions.get(row.values[at])
         if place is not None:
             listed += 1
-            for column, value in zip(found, row.values, strict=True):
+            for column, value in zip(columns, row.values, strict=True):
                 column[place] = None if value in _MISSING else value
     if not listed:
-        raise InputError(f"{path.name} lists none of the users who rated; name another table.")
-    named = zip(header.names, found, strict=True)
-    return {name: tuple(column) for place, (name, column) in enumerate(named) if place != at}
+        raise InputError(f"{path.name} lists none of the users who rated. Pass another table.")
+    pairs = zip(header.names, columns, strict=True)
+    return {name: tuple(column) for place, (name, column) in enumerate(pairs) if place != at}
 
 
 _ITEM_COLUMNS = (
@@ -248,7 +247,7 @@ _LONGEST = 60
 
 
 def titles_of(path: str, column: str, train: Ratings) -> Sequence[str]:
-    """Return a title (m,) of each item, its id where there is none."""
+    """Return the title of each item (m,), or its id if missing."""
     if not path:
         return train.items
     place = Path(path)
@@ -256,10 +255,10 @@ def titles_of(path: str, column: str, train: Ratings) -> Sequence[str]:
     lower = [name.lower() for name in header.names]
     at = next((lower.index(name) for name in _ITEM_COLUMNS if name in lower), -1)
     if at < 0 or column.lower() not in lower:
-        raise InputError(f"{place.name} needs columns item and {column}; name another by 'title'.")
-    told = lower.index(column.lower())
-    titles = {row.values[at]: row.values[told] for row in rows}
-    return [_short(titles.get(one) or one) for one in train.items]
+        raise InputError(f"{place.name} needs columns item and {column}. Set another 'title'.")
+    title_at = lower.index(column.lower())
+    titles = {row.values[at]: row.values[title_at] for row in rows}
+    return [_short(titles.get(item) or item) for item in train.items]
 
 
 def _short(title: str) -> str:
@@ -281,29 +280,28 @@ def load(
     columns: Sequence[str] | None = None,
     catalogue: Catalogue = None,
 ) -> Ratings:
-    """Read ratings of a table with a user, an item, a rating and perhaps a time in each row.
+    """Return the ratings in a table with a user, an item, a rating and perhaps a time per row.
 
     Parameters
     ----------
     path
-        CSV (the delimiter is found out), TSV, JSON lines or Parquet, also compressed.
+        CSV (the delimiter is detected), TSV, JSON lines or Parquet, also compressed.
     scale
-        Lowest and highest rating there can be. Without it, it is the observed one, which is data:
-        methods of which differential privacy is proved then refuse.
+        Lowest and highest possible rating. Without it, the observed scale is used, which is
+        private data: differentially private mechanisms then refuse.
     columns
-        Names of the three or four columns, where they are not called user, item, rating, time.
+        Names of the three or four columns, if they are not called user, item, rating, time.
     catalogue
-        The items that there are, rated or not: their ids, or a table whose column of items has
-        them. True says that the items of `path` are a list that anybody may know, False that they
-        are there because somebody rated them: methods of which differential privacy is proved
-        then refuse.
+        All items that exist, rated or not: their ids, or a table with a column of items. True
+        declares the items of `path` public. False declares that they are listed because somebody
+        rated them: differentially private mechanisms then refuse.
     """
     place = Path(path)
     header, rows = read_table(place)
     at = _columns(header, columns)
     columns_read = read_columns(place, header, at) or _row_by_row(rows, place.name, at)
     if "" in columns_read.users or "" in columns_read.items:
-        raise InputError(f"{place.name} has a row without a user or an item; repair it.")
+        raise InputError(f"{place.name} has a row without a user or an item. Correct it.")
     users, user = _sorted(columns_read.users, columns_read.user)
     items, item = _sorted(columns_read.items, columns_read.item, catalogue)
     return of_arrays(
@@ -319,7 +317,7 @@ def load(
 
 
 def _row_by_row(rows: Iterator[Row[str]], name: str, at: Sequence[int]) -> Columns:
-    """Read any table, and say where something is wrong."""
+    """Read any table, and report where something is wrong."""
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     user, item, values, times = [], [], [], []
@@ -342,19 +340,19 @@ def _row_by_row(rows: Iterator[Row[str]], name: str, at: Sequence[int]) -> Colum
 def _sorted(
     ids: Sequence[str], codes: Positions, catalogue: Catalogue = None
 ) -> tuple[list[str], Positions]:
-    """Return ids in order, and the position of each row among them."""
+    """Return sorted ids, and the position of each row among them."""
     names = _catalogue(ids, catalogue)
-    place = {one: position for position, one in enumerate(names)}
-    return names, np.array([place[one] for one in ids], dtype=np.int32)[codes]
+    place = {name: position for position, name in enumerate(names)}
+    return names, np.array([place[name] for name in ids], dtype=np.int32)[codes]
 
 
 def _catalogue(rated: Sequence[str], catalogue: Catalogue) -> list[str]:
-    """Return the items in order: those that are rated, or all that there are."""
+    """Return the sorted items: the rated ones, or all of the catalogue."""
     if catalogue is None or isinstance(catalogue, bool):
         return in_order(rated)
     if isinstance(catalogue, str | Path):
         header, rows = read_table(Path(catalogue))
-        lower = [one.lower() for one in header.names]
+        lower = [heading.lower() for heading in header.names]
         at = next((lower.index(name) for name in _COLUMNS[1] if name in lower), 0)
         things = in_order(row.values[at] for row in rows)
     else:
@@ -362,26 +360,27 @@ def _catalogue(rated: Sequence[str], catalogue: Catalogue) -> list[str]:
     missing = len(set(rated) - set(things))
     if missing:
         raise InputError(
-            f"The catalogue lacks {missing:,} of the rated items; complete it, or leave their"
-            " ratings out."
+            f"The catalogue lacks {missing:,} rated items. Complete it, or remove their ratings."
         )
     return things
 
 
 def _columns(header: Header, columns: Sequence[str] | None) -> list[int]:
     if columns is not None and len(columns) not in (3, 4):
-        raise InputError("The columns are three or four: user, item, rating and perhaps time.")
-    wanted = _COLUMNS if columns is None else tuple((one,) for one in columns)
-    lower = [one.lower() for one in header.names]
+        raise InputError(
+            "There must be three or four columns: user, item, rating and perhaps time."
+        )
+    expected = _COLUMNS if columns is None else tuple((name,) for name in columns)
+    lower = [name.lower() for name in header.names]
     at = [
-        next((lower.index(n.lower()) for n in names if n.lower() in lower), -1) for names in wanted
+        next((lower.index(n.lower()) for n in names if n.lower() in lower), -1)
+        for names in expected
     ]
     if columns is None and at[3] < 0:
         at = at[:3]
     if min(at) < 0:
         raise InputError(
-            f"{header.where} needs columns user, item and rating; say how they are called"
-            " (columns, --columns)."
+            f"{header.where} needs columns user, item and rating. Name them (columns, --columns)."
         )
     return at
 
@@ -390,4 +389,4 @@ def _number(text: str, what: str, where: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{where} has a {what} that is no number; repair it.") from None
+        raise InputError(f"{where} has a {what} that is not a number. Correct it.") from None

@@ -1,4 +1,4 @@
-"""The contract of recommenders, and what is predicted where nothing is known."""
+"""The contract of recommenders and models, and the fallback for unknown users and items."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from veil.core.component import Component
 from veil.core.errors import InputError, ParameterError
@@ -15,42 +16,42 @@ from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids, Ranking
 from veil.ratings.ratings import Ratings, top
 
-NOTHING = Guarantee("none", unit="user", caveat="The model was learnt without privacy.")
+NOTHING = Guarantee("none", unit="user", caveat="The model was trained without privacy.")
 State = dict[str, NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int64]]
 BLOCK = 32 * 2**20  # bytes of one block of scores
 
 
 class Recommender(Component):
-    """Learns from ratings; `fit` gives a `Model`. Its fields are its parameters.
+    """Learns a `Model` from ratings; its fields are its parameters.
 
-    `implicit` says that it sees likes alone: ratings >= `positive`.
+    `implicit` is True if it sees only likes: ratings >= `positive`.
     """
 
     implicit: ClassVar[bool] = False
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proved of a model; private recommenders say more."""
+        """Guarantee of a model; private recommenders override it."""
         return NOTHING
 
     @abstractmethod
     def fit(
         self, train: Ratings, positive: float | None = None, rng: Randomness = None
     ) -> "Model":
-        """Learn from `train`; a rating >= `positive` is a like (default: the upper quarter)."""
+        """Return a model of `train`; a rating >= `positive` is a like (default: upper quarter)."""
 
     def restore(self, train: Ratings, positive: float, state: State) -> "Model":
-        """Make a model again of its `Model.state` and the ratings it was learnt from."""
+        """Return the model of a `Model.state` and the ratings it was trained on."""
         del state
-        return self.fit(train, positive)  # where nothing is drawn, learning again is exact
+        return self.fit(train, positive)  # exact if nothing is random
 
 
 class Model(ABC):
-    """What was learnt of `train`, for its users and items.
+    """A trained model for the users and items of `train`.
 
-    A model is handed positions by `scores` and `ratings`, and ids by `predict` and `recommend`.
-    `train` holds the ratings of the users it serves: they are never listed to them again. `notes`
-    are sentences that who is given the model must know.
+    `scores` and `ratings` take positions, `predict` and `recommend` take ids. `train` has the
+    ratings of the users it serves, which are never recommended to them again. `notes` are limits
+    that users of the model must know.
     """
 
     notes: tuple[str, ...] = ()
@@ -62,20 +63,20 @@ class Model(ABC):
         self.guarantee, self.seeded = guarantee, seeded
 
     def state(self) -> State:
-        """Return what a file must hold beside the ratings; nothing where `fit` draws nothing."""
+        """Return what a file must store besides the ratings; nothing if `fit` is deterministic."""
         return {}
 
     def unknown(self, users: Ids) -> Floats:
-        """Return the score (b,) of an item that nobody rated."""
+        """Return the score (b,) of an item without ratings."""
         return np.zeros(len(users))
 
     @abstractmethod
     def scores(self, users: Ids) -> Floats:
-        """Return how well each item fits (b, m) users (b,), positions; more is better."""
+        """Return the score (b, m) of every item for users (b,) by position; more is better."""
 
     @abstractmethod
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return predicted ratings (n,) of pairs of positions, -1 where not known; unclipped."""
+        """Return predicted ratings (n,) of pairs of positions (-1: unknown), unclipped."""
 
     def predict(self, users: Sequence[str], items: Sequence[str]) -> Floats:
         """Return predicted ratings (n,) of pairs of ids, clipped to the scale.
@@ -83,24 +84,22 @@ class Model(ABC):
         An unknown user or item gets the fallback: mean of the user, else of the item, else of all.
         """
         if len(users) != len(items) or isinstance(users, str) or isinstance(items, str):
-            raise InputError("Predictions are for pairs: a list of as many users as items.")
-        known = (self.train.user_positions, self.train.item_positions)
+            raise InputError("Predictions need pairs. Pass as many users as items.")
+        positions = (self.train.user_positions, self.train.item_positions)
         places = [
-            np.array([of.get(str(one), -1) for one in ids], dtype=np.int64)
-            for of, ids in zip(known, (users, items), strict=True)
+            np.array([of.get(str(name), -1) for name in ids], dtype=np.int64)
+            for of, ids in zip(positions, (users, items), strict=True)
         ]
         return np.clip(self.ratings(*places), *self.train.scale)
 
     def recommend(self, users: Sequence[str], k: int = 10) -> Ranking:
-        """Return the best `k` items for each user (ids); her training items are never listed."""
+        """Return the best `k` items for each user (ids), without her training items."""
         if isinstance(users, str):
-            raise InputError("Lists are for several users: hand in a list of ids.")
-        positions = [self.train.user_positions.get(str(one), -1) for one in users]
+            raise InputError("'users' must be a list of ids. Got a string instead.")
+        positions = [self.train.user_positions.get(str(name), -1) for name in users]
         unknown = sum(position < 0 for position in positions)
         if unknown:
-            raise InputError(
-                f"{unknown:,} of the users are not known to the model; leave them out."
-            )
+            raise InputError(f"The model does not know {unknown:,} of the users. Leave them out.")
         return self.lists(np.array(positions, dtype=np.int64), k)
 
     def lists(self, users: Ids, k: int) -> Ranking:
@@ -115,7 +114,7 @@ class Model(ABC):
         return Ranking(self.train.items, index, scores)
 
     def candidates(self, users: Ids) -> Floats:
-        """Return the scores (b, m) with -inf for the items of each user's own."""
+        """Return the scores (b, m), with -inf for each user's training items."""
         scores = np.array(self.scores(users), dtype=np.float64)
         for row, user in enumerate(users.tolist()):
             scores[row, self.train.item[self.train.rows(user)]] = -np.inf
@@ -125,35 +124,35 @@ class Model(ABC):
 class RatingModel(Model):
     """A model that ranks items by the rating it predicts."""
 
+    @override
     def scores(self, users: Ids) -> Floats:
-        """Return the predicted ratings (b, m)."""
         m = self.train.m
         items = np.tile(np.arange(m, dtype=np.int64), len(users))
         return self.ratings(np.repeat(users, m), items).reshape(len(users), m)
 
+    @override
     def unknown(self, users: Ids) -> Floats:
-        """Return what is predicted for an item that is not known."""
         return self.ratings(users, np.full(len(users), -1, dtype=np.int64))
 
 
 def positive_of(train: Ratings, positive: float | None) -> float:
-    """Return from which rating on an item is liked: by default three quarters up the scale."""
+    """Return the lowest rating of a like, by default three quarters up the scale."""
     low, high = train.scale
-    chosen = low + 0.75 * (high - low) if positive is None else float(positive)
-    if not low <= chosen <= high:
+    limit = low + 0.75 * (high - low) if positive is None else float(positive)
+    if not low <= limit <= high:
         raise ParameterError("The 'positive' argument must be a rating within the scale.")
-    return chosen
+    return limit
 
 
 def check_k(k: int, m: int) -> None:
-    """Refuse a depth of lists that there cannot be."""
+    """Raise unless `k` is an integer from 1 to `m`."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= m:
-        raise ParameterError(f"The 'k' argument must be a whole number from 1 to the {m:,} items.")
+        raise ParameterError(f"The 'k' argument must be an integer from 1 to the {m:,} items.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fallback:
-    """Mean of all ratings, (n,) of each user and (m,) of each item; nan without a rating."""
+    """Mean of all ratings, (n,) of each user and (m,) of each item; nan without ratings."""
 
     mean: float
     users: Floats
@@ -161,14 +160,14 @@ class Fallback:
 
     @classmethod
     def of(cls, train: Ratings) -> "Fallback":
-        """Take the means of training ratings."""
+        """Return the means of training ratings."""
         with np.errstate(invalid="ignore"):
             users = np.bincount(train.user, train.value, train.n) / train.per_user
             items = np.bincount(train.item, train.value, train.m) / train.per_item
         return cls(float(np.mean(train.value, dtype=np.float64)), users, items)
 
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return a rating for each pair of positions, -1 for who or what is not known."""
+        """Return a rating for each pair of positions, -1 for unknown users or items."""
         of_user = np.where(users >= 0, np.append(self.users, np.nan)[users], np.nan)
         of_item = np.where(items >= 0, np.append(self.items, np.nan)[items], np.nan)
         best = np.where(np.isnan(of_user), of_item, of_user)

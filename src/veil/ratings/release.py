@@ -1,10 +1,10 @@
-"""What leaves: other ratings or a model, with its card, on disk.
+"""Releases on disk: ratings or a model, with a card.
 
-A file of a model holds arrays and a few facts, no pickle. The model is personal: it was learnt
-from ratings, and is opened with them. They are not in the file, but their digest is, so that other
-ratings are refused. The file of a private model holds only what was released, since a digest would
-reveal to someone who knows all other users whether one user is in the ratings. It is opened with
-any ratings of its items.
+A model file has arrays and a few facts, and no pickle. The model is personal: it was trained on
+ratings, and is opened with them. The file has only their digest, so that other ratings are
+rejected. The file of a private model has only released arrays, since a digest would reveal to an
+attacker who knows all other users whether one user is in the ratings. It is opened with any
+ratings of its items.
 """
 
 import hashlib
@@ -29,28 +29,28 @@ from veil.ratings.recommender import Model
 from veil.ratings.recommenders import RECOMMENDERS
 from veil.ratings.shards import free_memory
 
-SEEDED = "This release is seeded, not private: its draws can be repeated."
+SEEDED = "This release used a seed: its draws are reproducible, and it is NOT PRIVATE."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """A release of ratings; released ratings hold no id of a user of the original.
+    """A release of ratings, which has no user id of the original.
 
     Attributes
     ----------
     data
-        Released ratings, or None where a model is released.
+        Released ratings, or None if a model is released.
     model
-        The released model, or None. It serves its users with their own ratings, which it holds;
-        what may leave is `model.public` alone.
+        The released model, or None. It has the ratings of its users and serves them; only
+        `model.public` may be published.
     mechanism, cost
-        Spec of the mechanism; what is proved for one user (or as `cost.unit` says).
+        Spec of the mechanism, and its guarantee for one user (or for `cost.unit`).
     seeded
-        Whether the draws can be repeated: **not private**.
+        Whether the draws are reproducible: **not private**.
     notes
-        Sentences that who reads the release must know.
+        Limits that readers of the release must know.
     rows
-        For experiments alone, and never written: position of the original user behind each
+        For experiments only, and never written: position of the original user behind each
         released one, or None.
     """
 
@@ -67,7 +67,7 @@ _ROWS = 100_000  # written at a time
 
 
 def write_ratings(data: Ratings, path: Path) -> None:
-    """Write user, item, rating, perhaps time as CSV for the owner alone, whole or not at all."""
+    """Write user, item, rating and perhaps time as a CSV that only its owner can read."""
     names = ["user", "item", "rating", *(["time"] if data.time is not None else [])]
     users, items = np.array(data.users, dtype=object), np.array(data.items, dtype=object)
     with (
@@ -77,33 +77,37 @@ def write_ratings(data: Ratings, path: Path) -> None:
         rows = CsvWriter(file)
         rows.writerow(names)
         for start in range(0, len(data), _ROWS):
-            some = slice(start, start + _ROWS)
-            columns = [users[data.user[some]], items[data.item[some]], _shown(data.value[some])]
+            part_rows = slice(start, start + _ROWS)
+            columns = [
+                users[data.user[part_rows]],
+                items[data.item[part_rows]],
+                _shown(data.value[part_rows]),
+            ]
             if data.time is not None:
-                columns.append(_shown(data.time[some]))
+                columns.append(_shown(data.time[part_rows]))
             rows.writerows(zip(*columns, strict=True))
 
 
 def _shown(numbers: Values) -> list[str]:
-    """Return the shortest texts that are read as the same numbers."""
+    """Return the shortest decimal texts that round-trip."""
     return [text.removesuffix(".0") for text in map(str, numbers.tolist())]
 
 
-_CARD = 2**20  # bytes that a card may have
+_CARD = 2**20  # maximum bytes of a card
 
 
 def save(release: Release, out: str | Path) -> None:
-    """Write released ratings and their card, for their owner alone, each whole or not at all.
+    """Write released ratings and their card, atomically and readable by the owner only.
 
-    Who was who (`release.rows`) stands in neither. Users are in the order of their random ids.
+    Neither contains `release.rows`. Users are in the order of their random ids.
     """
     place = Path(out)
     require_writable(place)
     if release.data is None:
-        raise InputError("This release is a model, and not ratings; save the model.")
+        raise InputError("This release is a model instead of ratings. Save the model.")
     with whole_file(card_of(place), private=True) as part:
-        told = json.dumps(document(release), indent=1, ensure_ascii=False)
-        part.write_text(told + "\n", encoding="utf-8")
+        text = json.dumps(document(release), indent=1, ensure_ascii=False)
+        part.write_text(text + "\n", encoding="utf-8")
     with (
         whole_file(place, private=True) as part,
         part.open("w", encoding="utf-8", newline="") as file,
@@ -115,19 +119,19 @@ def save(release: Release, out: str | Path) -> None:
 
 
 def require_writable(out: Path) -> None:
-    """Raise if no released ratings can be written there."""
+    """Raise unless released ratings can be written to `out`."""
     if out.suffix.lower() != ".csv":
-        raise InputError(f"{out.name} must end in .csv, which is what is written.")
+        raise InputError(f"The output must be a .csv file. Got {out.name} instead.")
     require_folder(out)
 
 
 def card_of(out: Path) -> Path:
-    """Return where the card of a release is: ``out.csv.veil.json``."""
+    """Return the path of a release's card: ``out.csv.veil.json``."""
     return out.with_name(f"{out.name}.veil.json")
 
 
 def document(release: Release) -> dict[str, Any]:
-    """Return what a card says: how it was made and what is proved, and no user."""
+    """Return the content of a card: mechanism and guarantee, but no user."""
     cost, data = release.cost, release.data
     return {
         "mechanism": release.mechanism,
@@ -144,7 +148,7 @@ def document(release: Release) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Card:
-    """What stands beside released ratings; empty where nothing does."""
+    """The card of released ratings; empty if there is no card file."""
 
     mechanism: str = ""
     seeded: bool = False
@@ -153,26 +157,26 @@ class Card:
 
 
 def read_card(out: Path) -> Card:
-    """Return what stands beside released ratings."""
+    """Return the card of released ratings."""
     path = card_of(out)
     if not path.is_file():
         return Card()
     try:
         with path.open("rb") as file:
-            found = json.loads(file.read(_CARD))
-        low, high = found["scale"]
+            content = json.loads(file.read(_CARD))
+        low, high = content["scale"]
         return Card(
-            str(found["mechanism"]),
-            bool(found["seeded"]),
-            tuple(str(note) for note in found["notes"]),
+            str(content["mechanism"]),
+            bool(content["seeded"]),
+            tuple(str(note) for note in content["notes"]),
             (float(low), float(high)),
         )
     except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{path.name} is no card of a release; remove it.") from None
+        raise InputError(f"{path.name} is not a release card. Delete it.") from None
 
 
 def read_release(out: str | Path) -> Release:
-    """Read released ratings back; what was proved of them is not read off a file."""
+    """Return released ratings from a file; files do not prove a guarantee."""
     place = Path(out)
     card = read_card(place)
     unknown = Guarantee("none", unit="user", caveat="A file proves nothing; see its card.")
@@ -181,9 +185,11 @@ def read_release(out: str | Path) -> Release:
 
 
 def _rows(data: Ratings) -> Iterator[list[str]]:
-    """Yield rows as text; whole numbers without a point."""
+    """Yield rows as strings; integers without a decimal point."""
     users, items, values = data.user.tolist(), data.item.tolist(), data.value.tolist()
-    times = [[] for _ in users] if data.time is None else [[_number(one)] for one in data.time]
+    times = (
+        [[] for _ in users] if data.time is None else [[_number(seconds)] for seconds in data.time]
+    )
     for user, item, value, time in zip(users, items, values, times, strict=True):
         yield [data.users[user], data.items[item], _number(value), *time]
 
@@ -193,24 +199,24 @@ def _number(value: float) -> str:
     return str(int(value)) if whole else repr(float(value))
 
 
-_NEAR = 1e-9  # scores that differ by less are the same
+_NEAR = 1e-9  # relative tolerance for equal scores
 
 
 def link_profiles(released: Ratings, truth: Ratings) -> tuple[int, ...]:
-    r"""Return the user, by position, behind each released profile (n',), -1 where there is none.
+    r"""Return the user, by position, behind each released profile (n',), or -1.
 
-    No file of a release says so. Here each user of the truth, with all her ratings, takes the free
-    profile that is most like hers:
+    The file of a release does not contain this. Each user of the truth, with all her ratings,
+    takes the most similar free profile:
 
     .. math:: \frac{1}{\sqrt{|I_v|}} \sum_{i \in I_u \cap I_v}
        \frac{e^{-|r_{ui} - r_{vi}|}}{\ln \max(|U_i|, 2)}
 
-    It is right where profiles still tell users apart; where they do not, nobody can be found by
-    less. Attackers are scored by it, and see nothing of it.
+    The links are right if profiles still identify users; if they do not, nobody can be found with
+    less knowledge. They only score attacks, and attackers do not see them.
     """
     owner = np.full(released.n, -1, dtype=np.int64)
     places = released.item_positions
-    items = np.array([places.get(one, -1) for one in truth.items], dtype=np.int64)
+    items = np.array([places.get(name, -1) for name in truth.items], dtype=np.int64)
     weights = 1 / np.log(np.maximum(released.per_item, 2))
     sizes = 1 / np.sqrt(np.maximum(released.per_user, 1))
     for user in np.argsort(-truth.per_user, kind="stable").tolist():
@@ -235,8 +241,8 @@ def _likeness(released: Ratings, truth: Ratings, user: int, items: Ids, weights:
 _KIND, _VERSION = "veil ratings model", 1
 _MAX_META = 2**16  # bytes
 _OTHERS = (
-    "The model was learnt from other ratings or items. Pass the ratings and the catalogue that it"
-    " was learnt from."
+    "The model was trained on other ratings or items. Pass the ratings and the catalogue that it"
+    " was trained on."
 )
 
 
@@ -265,7 +271,7 @@ def open_model(
     columns: tuple[str, ...] | None = None,
     catalogue: Path | None = None,
 ) -> Model:
-    """Open a model with the file of ratings (and the catalogue) that it was learnt from."""
+    """Return a model from its file and the ratings (and catalogue) that it was trained on."""
     meta, state = _read(path)
     try:
         scale = tuple(map(float, meta["scale"])) if meta["declared"] else None
@@ -280,13 +286,13 @@ def open_model(
     except (KeyError, TypeError, ValueError, IndexError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path.name} is not a whole model. Fit it again.") from None
+        raise InputError(f"{path.name} is not a complete model. Fit it again.") from None
     return model
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if not path.is_file():
-        raise InputError(f"There is no file {path}; check the path.")
+        raise InputError(f"The file {path} does not exist. Check the path.")
     try:
         with zipfile.ZipFile(path) as packed:
             room = sum(part.file_size for part in packed.infolist())
@@ -295,17 +301,17 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
                 state = {name: arrays[name] for name in arrays.files}
             facts = state.pop("meta")
             meta = json.loads(facts[:_MAX_META].tobytes().decode())
-    except Exception:  # noqa: BLE001 - a torn file fails in any way
-        raise InputError(f"{path.name} is no model of ratings. Write one with fit.") from None
+    except Exception:  # noqa: BLE001 - a damaged file may raise anything
+        raise InputError(f"{path.name} is not a model of ratings. Write one with fit.") from None
     if room > free_memory():
-        raise InputError(f"{path.name} holds more than the free memory.")
+        raise InputError(f"{path.name} is larger than the free memory. Free some.")
     if not isinstance(meta, dict) or meta.get("kind") != _KIND or meta["version"] != _VERSION:
-        raise InputError(f"{path.name} is no model of this version. Fit it again.")
+        raise InputError(f"{path.name} is not a model of this version. Fit it again.")
     return meta, state
 
 
 def _is_private(spec: str) -> bool:
-    """Return whether a model has a proof of privacy."""
+    """Return whether the model of a spec has a privacy guarantee."""
     return RECOMMENDERS.parse(spec).name in MECHANISMS.names()
 
 

@@ -23,15 +23,15 @@ def split(
 ) -> tuple[Ratings, Ratings]:
     r"""Split ratings into train and test; both keep the users and items of the whole.
 
-    By hash, the test of a user are the :math:`\lfloor fraction \cdot |I_u| \rfloor` items with the
-    smallest hash of user and item. By time, the test is everything at or after an
-    instant, the same for all users: with the last item of each user instead, a model would see the
-    future of others. An executor hashes shards of users; the parts are the same.
+    By hash, the test items of a user are the :math:`\lfloor fraction \cdot |I_u| \rfloor` with the
+    smallest hash of user and item. By time, the test is everything at or after one instant for all
+    users; with the last item of each user instead, a model would see the future of others. An
+    executor hashes shards of users, with the same result.
     """
     if isinstance(fraction, bool) or not 0 < fraction < 1:
         raise ParameterError("The 'fraction' argument must be a number > 0 and < 1.")
     if isinstance(salt, bool) or not isinstance(salt, int | np.integer) or not 0 <= salt < 2**64:
-        raise ParameterError("The 'salt' argument must be a whole number >= 0, below 2^64.")
+        raise ParameterError("The 'salt' argument must be an integer >= 0 and below 2^64.")
     if by not in ("hash", "time"):
         raise ParameterError("The 'by' argument must be 'hash' or 'time'.")
     if by == "time":
@@ -44,16 +44,16 @@ def split(
 
 
 def _hashed(part: slice, data: Ratings, fraction: float, salt: int) -> NDArray[np.bool_]:
-    """Return True for each rating of some users that is in the test."""
+    """Return a mask of the test ratings of some users."""
     rows, starts = shard_rows(data, part)
     users, items = id_hashes(data.users[part]), id_hashes(data.items)
     user, item = data.user[rows] - np.int32(part.start), data.item[rows]
     hashes = pair_hashes(users[user], items[item], salt)
-    order = np.lexsort((item, hashes, user))  # users keep their places
+    order = np.lexsort((item, hashes, user))  # users stay in order
     place = np.empty(len(user), dtype=np.int64)
     place[order] = np.arange(len(user)) - starts[user]
-    wanted = np.floor(fraction * np.diff(starts)).astype(np.int64)
-    return np.asarray(place < wanted[user])
+    sizes = np.floor(fraction * np.diff(starts)).astype(np.int64)
+    return np.asarray(place < sizes[user])
 
 
 def _later(data: Ratings, fraction: float) -> NDArray[np.bool_]:
@@ -64,7 +64,7 @@ def _later(data: Ratings, fraction: float) -> NDArray[np.bool_]:
 
 
 def align(train: Ratings, test: Ratings) -> tuple[Ratings, Ratings]:
-    """Return both on the union of their users and items, in order; unchanged if these agree."""
+    """Return both parts on the sorted union of their users and items; unchanged if these agree."""
     if train.users == test.users and train.items == test.items:
         return train, test
     users = tuple(in_order([*train.users, *test.users]))
@@ -87,21 +87,21 @@ def _on(data: Ratings, users: tuple[str, ...], items: tuple[str, ...]) -> Rating
 
 
 def _places(ids: tuple[str, ...], among: tuple[str, ...]) -> Positions:
-    """Return the position of each id among others."""
+    """Return the position of each id in `among`."""
     positions = {name: position for position, name in enumerate(among)}
     return np.array([positions[name] for name in ids], dtype=np.int32)
 
 
 class _Wide(Model):
-    """A model on more items than it knows; the others get its score of an unknown item."""
+    """A model on more items than it knows; the others get its score for unknown items."""
 
     def __init__(self, model: Model, train: Ratings) -> None:
         super().__init__(model.spec, train, model.positive, model.guarantee, seeded=model.seeded)
         self._model = model
         self._items = _places(model.train.items, train.items)
-        known = model.train.user_positions
+        positions = model.train.user_positions
         self._users: NDArray[np.int64] = np.array(
-            [known.get(name, -1) for name in train.users], dtype=np.int64
+            [positions.get(name, -1) for name in train.users], dtype=np.int64
         )
 
     def scores(self, users: Ids) -> Floats:
@@ -117,6 +117,6 @@ class _Wide(Model):
 
 
 def widen(model: Model, train: Ratings) -> Model:
-    """Return a model for the users and items of `train`, which include all of its own."""
+    """Return a model for the users and items of `train`, a superset of the model's own."""
     same = train.users == model.train.users and train.items == model.train.items
     return model if same else _Wide(model, train)

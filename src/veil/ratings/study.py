@@ -1,4 +1,4 @@
-"""Ratings as an experiment: protected, attacked and evaluated."""
+"""Experiments on ratings: mechanisms, attacks and recommenders."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError, LawError
 from veil.core.estimate import Estimate, stand_in
@@ -49,20 +50,22 @@ class RatingsStudy(Study):
         Specs, Field(strict=False, description="columns: user, item, rating and perhaps time")
     ] = ()
     positive: Annotated[
-        float | None, Field(description="from which rating on an item is liked; else 3/4 up")
+        float | None, Field(description="lowest rating of a like; else 3/4 up")
     ] = None
-    recommender: Annotated[str, Field(description="what is learnt of a release")] = "itemknn(k=20)"
+    recommender: Annotated[str, Field(description="recommender trained on a release")] = (
+        "itemknn(k=20)"
+    )
     utility: Annotated[str, Field(description="rmse, or a measure of lists from 0 to 1")] = "ndcg"
     depth: Annotated[int, Field(ge=1, le=1000, description="length of a list")] = 10
     items: Annotated[str, Field(description="table of items, with titles for the report")] = ""
-    title: Annotated[str, Field(description="its column of titles")] = "title"
-    people: Annotated[str, Field(description="table of users, for attackers of attributes")] = ""
+    title: Annotated[str, Field(description="column of titles in that table")] = "title"
+    people: Annotated[str, Field(description="table of users, for attacks on attributes")] = ""
 
 
 def parts_of(study: RatingsStudy) -> tuple[Ratings, Ratings]:
-    """Read train and test, on the same users and items."""
+    """Return train and test parts with the same users and items."""
     if len(study.scale) not in (0, 2):
-        raise InputError("The 'scale' of a study has a lowest and a highest rating.")
+        raise InputError("The 'scale' of a study must be a lowest and a highest rating.")
     scale = (study.scale[0], study.scale[1]) if study.scale else None
     columns = study.columns or None
     whole = load(study.train, scale, columns)
@@ -73,7 +76,7 @@ def parts_of(study: RatingsStudy) -> tuple[Ratings, Ratings]:
 
 @dataclass(frozen=True, eq=False)
 class RatingsMaterial:
-    """Ratings to protect, held-out ones of the same users, and what is learnt of a release."""
+    """Ratings to protect, held-out ratings of the same users, and the recommender to evaluate."""
 
     name: str
     train: Ratings
@@ -82,16 +85,16 @@ class RatingsMaterial:
 
 
 WORTH, ABOVE = "recommendation", "success"
-_PROFILES, _MODELS = ("scoreboard(known=8)",), ("membership",)  # who attacks unless told
-_SAME = ("identify", "attack")  # whose targets are the same at every point
+_PROFILES, _MODELS = ("scoreboard(known=8)",), ("membership",)  # default attacks
+_SAME = ("identify", "attack")  # steps with the same targets at every point
 _VERBS = "describe split fit recommend evaluate protect attack"
 _PROGRAMS = "serve join"
 
 
 class RatingsExperiment(Experiment):
-    """Ratings of items by users: protected, attacked by who knows a few, and recommended from.
+    """Ratings of items by users: protect them, attack them, and recommend from them.
 
-    Each release is attacked by itself: who publishes several of the same users gives away more.
+    Each release is attacked separately: several releases of the same users reveal more.
     """
 
     words: ClassVar[Vocabulary] = Vocabulary(
@@ -100,8 +103,8 @@ class RatingsExperiment(Experiment):
         subjects="users",
         size="releases",
         plain="the ratings themselves",
-        utility=Axis(WORTH, "how good lists, or predictions, are that are learnt of a release"),
-        risks=(Axis(ABOVE, "how often the attacker is right, above who sees nothing"),),
+        utility=Axis(WORTH, "quality of lists or predictions from a release"),
+        risks=(Axis(ABOVE, "success of the attacker above the baseline"),),
         better="recommendations are better",
     )
     keys = RatingsStudy
@@ -118,21 +121,21 @@ class RatingsExperiment(Experiment):
     paths = ("train", "test", "items", "people")
     digested = ("train", "test", "people")
     unkeyed = ("title",)
-    single = "each release is attacked by itself"
+    single = "each release is attacked separately"
     attacks_plain = True
     report_only = ("identify",)
 
     @classmethod
+    @override
     def read(cls, study: RatingsStudy, report: Report) -> RatingsMaterial:
-        """Read both parts of the ratings."""
-        del report  # nothing takes long here
+        del report  # everything is fast here
         check_utility(study.utility)
         learner = recommender(study.recommender)
         name = Path(study.train).name.partition(".")[0]
         return RatingsMaterial(name, *parts_of(study), learner)
 
+    @override
     def use(self, material: RatingsMaterial) -> None:
-        """Keep the ratings."""
         self.train, self.test = material.train, material.test
         self.recommender = material.recommender
         self.positive = positive_of(self.train, self.study.positive)
@@ -140,30 +143,30 @@ class RatingsExperiment(Experiment):
         self._shown: dict[str, Shown] = {}
 
     @classmethod
+    @override
     def settle(cls, study: RatingsStudy, name: str, folder: Path) -> RatingsStudy:
-        """Make the paths absolute, and check the recommender."""
         recommender(study.recommender)
         settled: RatingsStudy = super().settle(study, name, folder)
         return settled
 
     @cached_property
     def _order(self) -> Ids:
-        """A place for each user that only who has the ratings can undo, for what is kept."""
+        """A secret permutation of the users, which hides them in stored results."""
         key = str(self.inputs.get("train") or self.inputs["material"])
         return stream(int(key[:15], 16), 0).permutation(self.n)
 
+    @override
     def comparisons(self, mechanism: Mechanism | Recommender | None) -> list[tuple[str, str]]:
-        """Measure a release, and look for users in those that have profiles."""
         steps = [("measure", "")]
         return steps if isinstance(mechanism, Recommender) else [*steps, ("identify", "")]
 
     @classmethod
+    @override
     def usual_attackers(cls, mechanism: Mechanism | Recommender | None) -> tuple[str, ...]:
-        """Return who attacks profiles, or models."""
         return _MODELS if isinstance(mechanism, Recommender) else _PROFILES
 
     def release(self, spec: str) -> Release:
-        """Return the release of a spec: the same whoever makes it, and when."""
+        """Return the release of a spec, which is deterministic."""
         if not spec:
             return unprotected_release(self.train)
         step, mechanism = self.step(self.release_kind, spec, 1), self.mechanisms.parse(spec)
@@ -172,7 +175,7 @@ class RatingsExperiment(Experiment):
         )
 
     def compute(self, step: Step, of: Result | None) -> Result:
-        """Protect, measure or attack; which profile is whose is never kept."""
+        """Return the result of a step; links between profiles and users are never stored."""
         if of is not None and "refused" in of.data:
             return Result(data={"gap": of.data["refused"]})
         rng = self.draws(step)
@@ -181,26 +184,26 @@ class RatingsExperiment(Experiment):
         if step.kind == "measure":
             try:
                 return self._measured(step.spec, rng)
-            except InputError as error:  # nothing can be learnt of that release
+            except InputError as error:  # no model can be trained on that release
                 return Result(data={"gap": str(error)})
         if step.kind == "identify":
             return self._identified(step.spec, rng)
         try:
             return self._attacked(step, rng)
-        except (InputError, LawError) as error:  # it cannot be used against that release
+        except (InputError, LawError) as error:  # the attack does not apply to that release
             return Result(data={"gap": str(error)})
 
     def draws(self, step: Step) -> np.random.Generator:
-        """Return the generator of a step: an attacker looks for the same users in all releases.
+        """Return the generator of a step: an attack has the same targets in all releases.
 
-        Scores of curves are means over users who are known at every point.
+        Scores of curves are means over the users measured at every point.
         """
         return super().draws(self.step(step.kind, by=step.by) if step.kind in _SAME else step)
 
     def _protected(self, spec: str) -> Result:
         try:
             return Result(data={"claim": asdict(self.release(spec).cost)})
-        except InputError as error:  # it cannot be done with these ratings; others can
+        except InputError as error:  # the mechanism does not apply to these ratings
             return Result(data={"refused": str(error)})
 
     def _measured(self, spec: str, rng: np.random.Generator) -> Result:
@@ -220,32 +223,32 @@ class RatingsExperiment(Experiment):
         return example_users(self.train, self.test, self.positive)
 
     def _identified(self, spec: str, rng: np.random.Generator) -> Result:
-        """Look for users of whom 1, 2, 4 and 8 items are known."""
+        """Return the shares of users found with 1, 2, 4 and 8 known items."""
         shares = []
-        for known in KNOWN:
-            able = bool((self.train.per_user >= known).any())
-            by = f"scoreboard(known={known})"
-            found = attack(self.release(spec), self.train, by, rng) if able else None
-            shares.append(np.nan if found is None else float(found.success))
+        for count in KNOWN:
+            able = bool((self.train.per_user >= count).any())
+            by = f"scoreboard(known={count})"
+            outcome = attack(self.release(spec), self.train, by, rng) if able else None
+            shares.append(np.nan if outcome is None else float(outcome.success))
         return Result({"shares": np.array(shares)})
 
     def _attacked(self, step: Step, rng: np.random.Generator) -> Result:
-        assert self.attackers is not None  # noqa: S101 - ratings have attackers
+        assert self.attackers is not None  # noqa: S101 - ratings have attacks
         by = self.attackers.parse(step.by)
         target: Release | Mechanism | Recommender = self.release(step.spec)
         if by.fits:
             target = self.mechanisms.parse(step.spec) if step.spec else self.recommender
         people = self.study.people or None
-        found = attack(target, self.train, by, rng, positive=self.positive, people=people)
-        values, users = by_user(found, self.n, rng)
-        risk = found.risk
-        details: dict[str, Any] = {"base": found.baseline, "upper": most(found)}
-        if found.gains is None:
+        outcome = attack(target, self.train, by, rng, positive=self.positive, people=people)
+        values, users = by_user(outcome, self.n, rng)
+        risk = outcome.risk
+        details: dict[str, Any] = {"base": outcome.baseline, "upper": most(outcome)}
+        if outcome.gains is None:
             details |= {"mean": [float(risk), risk.low, risk.high], "cases": risk.n}
         return Result({"risks": values, "users": self._order[users]}, details)
 
     def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
-        """Yield what recommendations are worth, and how far an attacker is above chance."""
+        """Yield the utility of recommendations, and the risk above chance."""
         if "gap" in result.data or step.kind == "protect":
             return
         shown = self._shown.setdefault(PLAIN if cell is None else step.spec, Shown())
@@ -267,13 +270,13 @@ class RatingsExperiment(Experiment):
                 upper=result.data["upper"],
             )  # fmt: skip
 
+    @override
     def claim(self, cell: Cell, release: Result) -> Guarantee:
-        """Return what is proved of the release that was made."""
         del cell
         return Guarantee(**release.data["claim"]) if "claim" in release.data else NOTHING
 
+    @override
     def facts(self) -> Sequence[tuple[str, str]]:
-        """Say how much there is, and what is learnt."""
         low, high = self.train.scale
         return [
             ("users", f"{self.n:,}"),
@@ -281,52 +284,51 @@ class RatingsExperiment(Experiment):
             ("ratings to protect", f"{len(self.train):,}"),
             ("held-out ratings", f"{len(self.test):,}"),
             ("scale", f"{low:g} to {high:g}{'' if self.train.declared else ', as observed'}"),
-            ("liked from", f"{self.positive:g}"),
-            ("learnt of a release", self.recommender.brief),
+            ("lowest like", f"{self.positive:g}"),
+            ("recommender", self.recommender.brief),
             ("utility", "1 - RMSE / RMSE of the mean" if self.study.utility == "rmse"
              else f"{self.study.utility.replace('ndcg', 'nDCG')}@{self.study.depth}"),
         ]  # fmt: skip
 
+    @override
     def notes(self) -> Sequence[str]:
-        """Say what the figures are not."""
         return [
-            "Risk is success above that of who sees nothing: (success - baseline)/(1 - baseline).",
-            "Attackers of membership, of lists and of updates make the release themselves, of a"
-            " part of the users: their risk is one figure, and its interval in the planes is no"
+            "Risk is success above the baseline: (success - baseline)/(1 - baseline).",
+            "Attacks on membership, lists and updates protect or train on a part of the users"
+            " themselves: their risk is a single figure, and its interval in the planes is not an"
             " interval over users.",
-            "Each release is attacked by itself. Who publishes several of the same users gives"
-            " away more.",
+            "Each release is attacked separately. Several releases of the same users reveal more.",
         ]
 
+    @override
     def sections(self, results: Results) -> Sequence[Section]:
-        """Show lists before and after, and how many users could be found."""
         titles = titles_of(self.study.items, self.study.title, self.train)
         people = [favourites(self.train, user, self.positive) for user in self.examples_of]
         rows = [self.test.rows(int(user)) for user in self.examples_of]
-        wanted = [
-            frozenset(self.test.item[one][self.test.value[one] >= self.positive].tolist())
-            for one in rows
+        held_out = [
+            frozenset(self.test.item[part][self.test.value[part] >= self.positive].tolist())
+            for part in rows
         ]
-        return picture_sections(self._shown, results, titles, people, wanted)
+        return picture_sections(self._shown, results, titles, people, held_out)
 
 
-def by_user(found: Outcome, n: int, rng: np.random.Generator) -> tuple[Floats, Ids]:
-    """Return values (t,) whose mean, cut at 0, is the risk of an attack, and of whom they are.
+def by_user(outcome: Outcome, n: int, rng: np.random.Generator) -> tuple[Floats, Ids]:
+    """Return values (t,) whose mean, cut at 0, is the risk of an attack, and their users.
 
-    A user who is guessed less often than blindly has a negative value. Where success is not of
-    single users, the values stand in for users who are not known: see `stand_in`.
+    A user who is guessed less often than by the baseline has a negative value. If success is not
+    per user, the values represent unknown users: see `stand_in`.
     """
-    if found.gains is None:
-        return stand_in(found.risk, n, rng), np.arange(n)
-    return found.gains, found.subjects
+    if outcome.gains is None:
+        return stand_in(outcome.risk, n, rng), np.arange(n)
+    return outcome.gains, outcome.subjects
 
 
-def most(found: Outcome) -> float:
-    """Return what the risk is at most, with 97.5 % confidence."""
-    if found.upper is not None:
-        return found.upper
-    hits = found.per_record
-    if len(found.subjects):  # what is guessed of one user is not independent
-        _, owner = np.unique(found.subjects, return_inverse=True)
+def most(outcome: Outcome) -> float:
+    """Return an upper bound of the risk, with 97.5 % confidence."""
+    if outcome.upper is not None:
+        return outcome.upper
+    hits = outcome.per_record
+    if len(outcome.subjects):  # guesses about one user are not independent
+        _, owner = np.unique(outcome.subjects, return_inverse=True)
         hits = np.bincount(owner, hits) / np.bincount(owner)
-    return excess_bound(hits, found.baseline or 0.0)
+    return excess_bound(hits, outcome.baseline or 0.0)

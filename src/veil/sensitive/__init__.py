@@ -1,4 +1,4 @@
-"""Search among sensitive documents: what may be shown, at what cost, and what still leaks.
+"""Search among sensitive documents: protection, its cost, and the remaining leaks.
 
 >>> from veil import sensitive
 >>> sensitive.bounds({"a": 2}, {"a": 0, "b": 1}, k=5, cost=12.0)

@@ -1,4 +1,4 @@
-"""The verbs of sensitive documents: index, search, evaluate and attack."""
+"""Functions for sensitive documents: index, search, evaluate and attack."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,9 +21,9 @@ Classifier = Annotated[str, SpecOf("veil.sensitive.classifiers:CLASSIFIERS")]
 
 _USUAL = ("relevance()", "prefilter(threshold=0.1)", "postfilter(threshold=0.1)", "demoted()")
 _RISK = (
-    "Exposed: share of sensitive documents in some list. Inferred: share of the others that the"
-    " attacker rightly says exist. False alarms: the same for decoys, which do not exist. Risk ="
-    " exposed + (1 - exposed) * max(0, inferred - false alarms). Another attacker may find more."
+    "Exposed: share of sensitive documents in some list. Inferred: share of the others whose"
+    " existence the attacker infers. False alarms: the same for decoys, which do not exist. Risk ="
+    " exposed + (1 - exposed) * max(0, inferred - false alarms). Other attacks may find more."
 )
 
 
@@ -42,25 +42,25 @@ def index(
     of files such as mails (.eml, .mbox), notes and pages; the id of a file is its path in the
     folder.
 
-    A human label takes precedence over the classifier. The index holds the texts: keep it as safe
-    as the documents themselves.
+    A human label overrides the classifier. The index contains the texts: protect it like the
+    documents.
 
     Parameters
     ----------
     source
         Documents to index.
     out
-        Folder to write, whole or not at all.
+        Folder to write, completely or not at all.
     sensitivity
         Table with columns id and sensitive (0 or 1); not all documents need a label.
     classifier
-        Spec of the classifier, which gives the probabilities of the other documents.
+        Spec of the classifier that estimates the other probabilities.
     """
     from veil.corpus.readers.reader import REASONS  # reads documents
     from veil.sensitive.index import probabilities, read_labelled, store
 
     if out.exists():
-        raise InputError(f"{out} exists already. Delete it, or name a new folder.")
+        raise InputError(f"{out} already exists. Delete it, or name a new folder.")
     collection = read_labelled(source, sensitivity, report)
     p = probabilities(collection, classifier)
     store(out, collection, collection.sensitive, p, classifier, report)
@@ -84,30 +84,30 @@ def search(
     mechanism: str = "postfilter(threshold=0.1)",
     k: int = 10,
 ) -> Reply:
-    """Search INDEX for QUERY, and list only documents that the mechanism lets through.
+    """Search INDEX for QUERY, and list only documents that the mechanism shows.
 
     A document that a human labelled sensitive (p = 1), or whose probability is unknown, is never
-    shown, whatever the mechanism. The number of withheld documents is not reported.
+    shown by any mechanism. The number of withheld documents is not reported.
 
     Parameters
     ----------
     index
-        Folder that 'veil sensitive index' wrote.
+        Folder written by 'veil sensitive index'.
     query
         Words to search for.
     mechanism
         Spec of the mechanism that withholds documents.
     k
-        Largest number of documents to show.
+        Maximum number of documents to show.
     """
     from veil.sensitive.index import open_stored  # reads documents
 
     check_query(query)
     check_k(k)
-    chosen = mechanism_of(mechanism)
+    parsed = mechanism_of(mechanism)
     stored = open_stored(index)
     documents = stored.collection.documents
-    answer = stored.search(query, chosen, k).positions.tolist()
+    answer = stored.search(query, parsed, k).positions.tolist()
     results = [{"id": documents.ids[row], "title": documents.titles[row]} for row in answer]
     lines = [
         f"{rank}\t{printable(result['id'])}\t{printable(result['title'])[:100]}"
@@ -130,8 +130,8 @@ def evaluate(
 ) -> Reply:
     """Measure mechanisms on SOURCE: docs.jsonl, queries.jsonl, qrels.txt and sensitivity.tsv.
 
-    Probabilities are out of fold; mechanisms that learn are fitted to other topics and other
-    documents. The table ends with the empty list, which is often hard to beat.
+    Probabilities are out of fold; mechanisms that learn are trained on other topics and
+    documents. The last row is the empty list, which is often hard to beat.
 
     Parameters
     ----------
@@ -144,9 +144,9 @@ def evaluate(
     sensitivity
         Labels, if they are not in the folder.
     classifier
-        Spec of the classifier, which gives the probabilities.
+        Spec of the classifier that estimates the probabilities.
     cost
-        Cost of one sensitive document that is shown.
+        Cost of showing a sensitive document.
     k
         Number of documents shown.
     """
@@ -161,7 +161,7 @@ def evaluate(
     report("classifying documents", 0, 0)
     validated = cross_validate(collection, classifier)
     report("ranking", 0, 0)
-    rows = compare(collection, [chosen.brief for chosen in mechanisms], validated.p, k, cost)
+    rows = compare(collection, [parsed.brief for parsed in mechanisms], validated.p, k, cost)
     if out is not None:
         write_report(out, collection.name, rows, validated, k, cost)
     heads = ("mechanism", f"nCS-DCG@{k}", "95 %", "skill", "visible nDCG", "sensitive", "any",
@@ -204,7 +204,7 @@ def attack(
 ) -> Reply:
     """Attack SOURCE: docs.jsonl, queries.jsonl, qrels.txt and sensitivity.tsv.
 
-    The attacker queries like anyone else, and knows a few words of each sensitive document. It
+    The attacker searches like anyone else, and knows a few words of each sensitive document. It
     sees the answers of a mechanism: lists, ranks, totals, and scores if there are any. See 'veil
     sensitive attacks'.
 
@@ -219,7 +219,7 @@ def attack(
     sensitivity
         Labels, if they are not in the folder.
     classifier
-        Spec of the classifier, which gives the probabilities.
+        Spec of the classifier that estimates the probabilities.
     k
         Number of documents on a page.
     seed
@@ -231,22 +231,22 @@ def attack(
     classifier_of(classifier)
     collection = load(source, sensitivity, report)
     p = None
-    if any(chosen.name != "relevance" for chosen in mechanisms):
+    if any(parsed.name != "relevance" for parsed in mechanisms):
         report("classifying documents", 0, 0)
         p = cross_validate(collection, classifier, rng=seed).p
     cells: list[tuple[str, ...]] = []
     figures: list[dict[str, object]] = []
-    for chosen in mechanisms:
+    for parsed in mechanisms:
         for attacker in attackers:
-            report(f"{attacker.brief} against {chosen.brief}", 0, 0)
-            exposure = attack_mechanism(collection, chosen, p, attacker, k, seed)
+            report(f"{attacker.brief} against {parsed.brief}", 0, 0)
+            exposure = attack_mechanism(collection, parsed, p, attacker, k, seed)
             risk = exposure.risk
             shares = {name: exposure.details[name] for name in _SHARES}
             values = (*shares.values(), risk)
-            cells.append((chosen.brief, attacker.brief, *(f"{value:.3f}" for value in values),
+            cells.append((parsed.brief, attacker.brief, *(f"{value:.3f}" for value in values),
                           f"{risk.low:.3f}-{risk.high:.3f}"))  # fmt: skip
             figures.append(
-                {"mechanism": chosen.brief, "attack": attacker.brief,
+                {"mechanism": parsed.brief, "attack": attacker.brief,
                  **{name: float(share) for name, share in shares.items()},
                  "risk": _interval(risk)}
             )  # fmt: skip

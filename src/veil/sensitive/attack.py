@@ -1,7 +1,7 @@
 """Attack a mechanism for sensitive documents: what it shows, and what its gaps reveal.
 
-Every attack subclasses `Attack`. It asks the engine in a `Scene` as any searcher can, and draws
-conclusions about withheld documents; `score` turns both into an `Outcome`.
+Every attack subclasses `Attack`. It queries the engine in a `Scene` like any searcher, and
+infers withheld documents; `score` turns both into an `Outcome`.
 """
 
 from abc import abstractmethod
@@ -30,16 +30,16 @@ from veil.sensitive.inputs import check_k
 from veil.sensitive.mechanism import Answer, Mechanism, Searcher
 from veil.sensitive.mechanisms import mechanism as mechanism_of
 
-PAGED = 1_000  # documents of one answer that an attacker pages through
+PAGED = 1_000  # maximum number of documents of an answer that an attacker sees
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
     """The engine under attack: a mechanism opened on a collection, with pages of k documents.
 
-    An attack asks `searcher`. It uses `collection` only to choose its targets and decoys, to
-    derive what it knows of them (a few of their words), to read documents that were shown, and to
-    score its conclusions.
+    An attack queries `searcher`. It uses `collection` only to choose its targets and decoys, to
+    derive its background knowledge (a few words of each), to read documents that were shown, and
+    to score its conclusions.
     """
 
     collection: SensitiveCollection
@@ -52,28 +52,28 @@ class Scene:
         """Positions (m,) of the sensitive documents, which are the targets."""
         positions = np.flatnonzero(self.collection.sensitive == 1)
         if not len(positions):
-            raise InputError("An attack needs at least one document that is sensitive.")
+            raise InputError("An attack needs at least one sensitive document. Label one.")
         return positions
 
     def random(self) -> Generator:
-        """Return the randomness of decoys: the same for every mechanism and attack."""
+        """Return the generator of decoys, which is the same for every mechanism and attack."""
         return generator(self.seed)
 
     def ask(self, query: str, topic: str = "") -> Answer:
-        """Ask for one page, as any searcher can."""
+        """Return one page of answers to a query."""
         return self.searcher.answer(query, self.k, topic)
 
     def page(self, query: str) -> Answer:
-        """Ask, and page through all that is shown, up to `PAGED` documents."""
+        """Return all pages of answers to a query, up to `PAGED` documents."""
         return self.searcher.answer(query, PAGED)
 
 
 class Attack(Component):
-    """An attack by a searcher who is not cleared for sensitive documents."""
+    """An attack by a searcher without clearance for sensitive documents."""
 
     @abstractmethod
     def run(self, scene: Scene) -> Outcome:
-        """Ask, conclude which documents are withheld, and score the conclusions."""
+        """Return the outcome of querying and inferring withheld documents."""
 
 
 def outcome(
@@ -82,10 +82,10 @@ def outcome(
     claims: Sequence[bool] | None = None,
     alarms: Sequence[bool] | None = None,
 ) -> Outcome:
-    """Return the outcome of the answers, and of conclusions about targets and about decoys.
+    """Return the outcome of answers, and of conclusions about targets and decoys.
 
-    `claims` says of which targets the attacker concludes that they exist, and `alarms` the same
-    of as many decoys; None for an attack that concludes nothing.
+    `claims` marks the targets that the attacker concludes to exist, and `alarms` the same for as
+    many decoys; None for an attack without conclusions.
     """
     shown = np.zeros(len(scene.collection.documents), dtype=np.bool_)
     for answer in answers:
@@ -98,15 +98,15 @@ def outcome(
     )
 
 
-def score(seen: Flags, claims: Flags, alarms: Flags) -> Outcome:
+def score(exposures: Flags, claims: Flags, alarms: Flags) -> Outcome:
     r"""Return the outcome for m targets, each with a decoy, which does not exist.
 
     .. math:: \text{risk} = e + (1 - e) \max(0, i - f)
 
     Here e is the share of targets in a shown list (`exposed`), i the share of the other targets
     that the attacker rightly concludes to exist (`inferred`), and f the share of decoys with the
-    same conclusion (`false_alarms`). `details` has all three, each with its 95 % interval over
-    documents drawn together with their decoys. `per_record` is 1 for an exposed target, and
+    same conclusion (`false_alarms`). `details` has all three, each with its 95 % interval from
+    resampling documents together with their decoys. `per_record` is 1 for an exposed target, and
     max(0, i - f) for any other.
 
     Parameters
@@ -118,7 +118,7 @@ def score(seen: Flags, claims: Flags, alarms: Flags) -> Outcome:
     alarms
         (m,) the same conclusion about the decoy.
     """
-    cases = np.stack([seen, claims & ~seen, alarms], axis=1).astype(np.float64)
+    cases = np.stack([exposures, claims & ~exposures, alarms], axis=1).astype(np.float64)
     value = _figures(cases.mean(axis=0)[None])[0]
     means = [cases[rows].mean(axis=1) for rows in resamples(len(cases))]
     spread = _figures(np.concatenate(means))
@@ -128,14 +128,14 @@ def score(seen: Flags, claims: Flags, alarms: Flags) -> Outcome:
     lift = max(0.0, float(inferred) - float(false_alarms))
     return Outcome(
         unit="document",
-        per_record=np.where(seen, 1.0, lift),
+        per_record=np.where(exposures, 1.0, lift),
         baseline=0.0,
         estimate=risk,
         details={
             "exposed": exposed,
             "inferred": inferred,
             "false_alarms": false_alarms,
-            "seen": seen,
+            "seen": exposures,
             "claims": claims,
             "alarms": alarms,
         },
@@ -143,7 +143,7 @@ def score(seen: Flags, claims: Flags, alarms: Flags) -> Outcome:
 
 
 def _figures(means: Floats) -> Floats:
-    """Return exposed, inferred, false alarms and risk (m, 4) of means over documents (m, 3)."""
+    """Return exposed, inferred, false alarms and risk (m, 4) from means over documents (m, 3)."""
     exposed, claimed, alarms = means.T
     hidden = 1 - exposed
     inferred = np.divide(claimed, hidden, out=np.zeros_like(claimed), where=hidden > 1e-12)
@@ -159,18 +159,18 @@ def attack(
     k: int = 10,
     seed: int = 0,
 ) -> Outcome:
-    """Search as a person who is not cleared, and score what was seen and what can be concluded.
+    """Return the outcome of an attack by a searcher without clearance.
 
     Parameters
     ----------
     strategy, p
-        The mechanism, and the probabilities that it decides on: see `rank`.
+        The mechanism, and the probabilities that it uses: see `rank`.
     attacker
-        As ``known-item(terms=5)``, ``gap``, ``count``, ``frequency`` or ``queries``.
+        The attack: ``known-item(terms=5)``, ``gap``, ``count``, ``frequency`` or ``queries``.
     k
-        Documents of one page.
+        Number of documents on a page.
     seed
-        Seed of the decoys. They do not protect anything: equal decoys make figures comparable.
+        Seed of the decoys, which protects nothing: equal decoys make figures comparable.
 
     Notes
     -----
@@ -187,9 +187,9 @@ Words = tuple[str, ...]
 
 
 class Strongest:
-    r"""The words of largest TF-IDF of a document, :math:`(1 + \ln tf) \ln(1 + n/df)`.
+    r"""The words with the largest TF-IDF of a document, :math:`(1 + \ln tf) \ln(1 + n/df)`.
 
-    A word represents its index term: of several spellings the first in the alphabet is asked.
+    A word represents its index term: of several spellings, the alphabetically first is used.
     """
 
     def __init__(self, collection: SensitiveCollection) -> None:
@@ -221,37 +221,39 @@ class Strongest:
         return (1 + log(count)) * log(1 + self._index.size / documents)
 
 
-MOST = 100  # words that an attacker may know of one document
+MOST = 100  # maximum number of words that an attacker knows of a document
 
 
 def strongest(collection: SensitiveCollection) -> Strongest:
-    """Return the strongest words of a collection's documents, which it remembers."""
+    """Return the cached strongest words of a collection's documents."""
     return collection.remember("sensitive-strongest", lambda: Strongest(collection))
 
 
 def targets(scene: Scene, terms: int) -> list[Words]:
-    """Return the words that the attacker knows of each sensitive document."""
-    known = strongest(scene.collection)
-    return [known.words(place, terms) for place in scene.targets.tolist()]
+    """Return the known words of each sensitive document."""
+    ranked = strongest(scene.collection)
+    return [ranked.words(place, terms) for place in scene.targets.tolist()]
 
 
 def decoys(scene: Scene, terms: int) -> list[Words]:
-    """Return a description of a document that does not exist for each target, as long as its own.
+    """Return for each target a nonexistent document, described by as many words.
 
-    Each word is one of the strongest of a random document that is not sensitive, so that decoys
-    ask for words as rare as those of the targets.
+    Each word is one of the strongest words of a random document that is not sensitive, so that
+    decoys have words as rare as those of the targets.
     """
-    known, rng = strongest(scene.collection), scene.random()
+    ranked, rng = strongest(scene.collection), scene.random()
     visible = np.flatnonzero(scene.collection.sensitive == 0).tolist()
-    visible = [place for place in visible if known.words(place, terms)]
+    visible = [place for place in visible if ranked.words(place, terms)]
     if not visible:
-        raise InputError("An attack needs documents that are not sensitive, for its decoys.")
+        raise InputError(
+            "An attack needs documents that are not sensitive, as decoys. Label some."
+        )
     phrases: list[Words] = []
     for known_words in targets(scene, terms):
         words: dict[str, None] = {}
-        for _ in range(20 * len(known_words)):  # a word may be drawn again
+        for _ in range(20 * len(known_words)):  # words may repeat
             if len(words) < len(known_words):
-                own = known.words(visible[int(rng.integers(len(visible)))], terms)
+                own = ranked.words(visible[int(rng.integers(len(visible)))], terms)
                 words[own[int(rng.integers(len(own)))]] = None
         phrases.append(tuple(words))
     return phrases

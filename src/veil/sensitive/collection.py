@@ -1,4 +1,4 @@
-"""Collections of which some documents are sensitive: from a folder, by labels, or by words."""
+"""Collections with sensitive documents: from a folder, by labels, or by words."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,14 +32,14 @@ def words_of(text: str) -> list[str]:
 
 
 def without(text: str, hidden: frozenset[str]) -> str:
-    """Blank the hidden words of a text.
+    """Return a text with its hidden words blanked.
 
     >>> without("An HIV test", frozenset({"hiv"}))
     'An   test'
     """
     if not hidden:
         return text
-    return _WORD.sub(lambda found: " " if found[0].lower() in hidden else found[0], text)
+    return _WORD.sub(lambda match: " " if match[0].lower() in hidden else match[0], text)
 
 
 Labels = NDArray[np.int8]
@@ -55,20 +55,20 @@ def _none() -> Labels:
 class SensitiveCollection(Collection):
     """Documents, queries and judgements, with a label of sensitivity per document.
 
-    The labels are the truth of a test collection: measures and training use them, no mechanism
-    looks at them when it makes a list.
+    The labels are the ground truth of a test collection: measures and training use them, but no
+    mechanism reads them for a list.
 
     Attributes
     ----------
     sensitive
-        (n,) in document order: 1 sensitive, 0 not, -1 where nobody has said.
+        (n,) in document order: 1 sensitive, 0 not, -1 without a label.
     topics
-        Topic of each query. Formulations of one topic are averaged first, and whole topics are
-        left out when something is learnt.
+        Topic of each query. Queries of one topic are averaged first, and whole topics are left
+        out of training.
     metadata
-        Per document, in order, what is known beside title and text (date, from, recipients).
+        Per document, in order, the metadata besides title and text (date, from, recipients).
     hidden
-        Words that made the labels (`simulate`): no classifier may see them.
+        Words that determined the labels (`simulate`): no classifier may see them.
     """
 
     sensitive: Labels = field(default_factory=_none)
@@ -78,7 +78,7 @@ class SensitiveCollection(Collection):
 
     @cached_property
     def labels(self) -> dict[str, int]:
-        """Label of each document by its id, as `evaluate` takes them."""
+        """Label of each document by its id, in the form that `evaluate` takes."""
         return dict(zip(self.documents.ids, self.sensitive.tolist(), strict=True))
 
     @cached_property
@@ -87,7 +87,7 @@ class SensitiveCollection(Collection):
         return {name: place for place, name in enumerate(self.documents.ids)}
 
     def topic(self, query: str) -> str:
-        """Return the topic of a query; one without is a topic of its own."""
+        """Return the topic of a query, which defaults to the query."""
         return self.topics.get(query, query)
 
     @cached_property
@@ -103,7 +103,7 @@ class SensitiveCollection(Collection):
         return grades
 
     def known(self) -> Ids:
-        """Return the positions of documents whose label somebody has given."""
+        """Return the positions of labelled documents."""
         return np.flatnonzero(self.sensitive >= 0)
 
 
@@ -111,10 +111,10 @@ _VALUES = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 
 
 def read_labels(path: Path, ids: Sequence[str], *, partial: bool = False) -> Labels:
-    """Return the label (n,) of each document; `partial` allows some without one, which get -1.
+    """Return the label (n,) of each document; `partial` allows missing labels, which are -1.
 
     Only the columns ``id`` and ``sensitive`` are read: categories that explain a label would
-    give it away to a classifier.
+    reveal it to a classifier.
     """
     layout = (
         DelimitedLayout("\t", quotes=False) if suffix_of(path) == ".tsv" else DelimitedLayout()
@@ -127,19 +127,19 @@ def read_labels(path: Path, ids: Sequence[str], *, partial: bool = False) -> Lab
         place = places.get(name)
         if place is None:
             raise InputError(
-                f"{row.where(path.name)} names a document that the collection does not have;"
-                " remove it."
+                f"{row.where(path.name)} names a document that is not in the collection. Remove"
+                " the row."
             )
         if labels[place] >= 0:
-            raise InputError(f"{row.where(path.name)} gives a document a second label; remove it.")
+            raise InputError(f"{row.where(path.name)} labels a document twice. Remove the row.")
         if value.strip().lower() not in _VALUES:
-            raise InputError(f"{row.where(path.name)} has a label other than 0 or 1; repair it.")
+            raise InputError(f"{row.where(path.name)} must have label 0 or 1. Correct it.")
         labels[place] = _VALUES[value.strip().lower()]
     missing = int((labels < 0).sum())
     if missing and not partial:
         raise InputError(
-            f"{missing:,} of {len(labels):,} documents have no label in {path.name}; a test"
-            " collection needs one for each."
+            f"{path.name} must label every document. Got {missing:,} of {len(labels):,} without"
+            " a label. Complete it."
         )
     return labels
 
@@ -151,25 +151,25 @@ _ID = ("id", "_id")
 def load(
     path: str | Path, sensitivity: str | Path | None = None, report: Report = no_progress
 ) -> SensitiveCollection:
-    """Read docs.jsonl, queries.jsonl, qrels.txt and sensitivity.tsv of a folder.
+    """Return the collection of docs.jsonl, queries.jsonl, qrels.txt, sensitivity.tsv in a folder.
 
     Every document needs a label. A query may have a ``topic``, a document a ``date``, a ``from``
-    and a number of ``recipients``. `sensitivity` names the labels if they lie elsewhere.
+    and a number of ``recipients``. `sensitivity` is the path of the labels if they are elsewhere.
     """
     folder = Path(path)
     file = folder / "sensitivity.tsv" if sensitivity is None else Path(sensitivity)
     if not file.is_file():
         raise InputError(
-            f"There is no file {file.name} with the labels of the documents; name one, or make"
-            " labels with sensitive.simulate."
+            f"The file {file.name} with the labels of the documents does not exist. Name another,"
+            " or create labels with sensitive.simulate."
         )
     collection = load_collection(folder, report)
     return with_labels(collection, folder, read_labels(file, collection.documents.ids))
 
 
 def with_labels(collection: Collection, folder: Path, labels: Labels) -> SensitiveCollection:
-    """Put labels, topics and metadata to a collection that was read of a folder or a file."""
-    same = {one.name: getattr(collection, one.name) for one in fields(Collection)}
+    """Return a collection with labels, and with topics and metadata from its folder or file."""
+    same = {entry.name: getattr(collection, entry.name) for entry in fields(Collection)}
     inside = folder.is_dir()
     docs = folder / "docs.jsonl" if inside else folder
     queries = folder / "queries.jsonl"
@@ -185,7 +185,7 @@ def with_labels(collection: Collection, folder: Path, labels: Labels) -> Sensiti
 
 
 def _rows(path: Path, names: Sequence[str]) -> Iterator[Row[Any]]:
-    """Yield columns of JSON lines, None where one is missing; nothing of another kind of file."""
+    """Yield columns of JSON lines, with None for missing values; nothing for other files."""
     if path.suffix not in (".jsonl", ".ndjson") or not path.is_file():
         return iter(())
     return read_rows(path, _picks(names))
@@ -203,7 +203,7 @@ def _metadata(values: Sequence[object]) -> Metadata:
     }
 
 
-# In the manner of OHSUMED, where diseases of the urogenital system were taken as sensitive.
+# As in OHSUMED experiments, where diseases of the urogenital system counted as sensitive.
 TERMS = tuple(
     """
     hiv aids syphilis gonorrhea gonorrhoea chlamydia herpes papillomavirus hpv abortion pregnancy
@@ -215,25 +215,25 @@ TERMS = tuple(
 
 
 def simulate(collection: Collection, terms: Iterable[str] = TERMS) -> SensitiveCollection:
-    """Call a document sensitive when a term occurs in its title or text, as a word in any case.
+    """Label a document sensitive if a term occurs in its title or text, as a word in any case.
 
-    The terms are kept as `hidden`: a classifier that saw them would learn the list and no more.
+    The terms become `hidden`: a classifier that saw them would only learn the list.
 
     Notes
     -----
-    Such labels are noise-free and lexical. What is measured on them says how mechanisms compare,
-    and little about how well real sensitivity is recognised.
+    Such labels are noise-free and lexical. They show how mechanisms compare, and little about how
+    well real sensitivity is recognised.
     """
     if isinstance(terms, str):
-        raise ParameterError("The terms must be a list of words, not one text.")
+        raise ParameterError("The terms must be a list of words. Got a string instead.")
     hidden = frozenset(str(term).strip().lower() for term in terms)
     if not hidden or not all(words_of(term) == [term] for term in hidden):
-        raise ParameterError("The terms must be at least one, and single words each.")
+        raise ParameterError("The terms must be one or more single words.")
     labels = np.array(
         [not hidden.isdisjoint(words_of(text)) for text in collection.documents.passages],
         dtype=np.int8,
     )
     if isinstance(collection, SensitiveCollection):
         return replace(collection, sensitive=labels, hidden=hidden)
-    same = {one.name: getattr(collection, one.name) for one in fields(Collection)}
+    same = {entry.name: getattr(collection, entry.name) for entry in fields(Collection)}
     return SensitiveCollection(**same, sensitive=labels, hidden=hidden)

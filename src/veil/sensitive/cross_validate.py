@@ -1,4 +1,4 @@
-"""Probabilities of being sensitive: folds, calibration, and a model for new documents."""
+"""Sensitivity probabilities: folds, calibration, and a model for new documents."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from veil.sensitive.features import Mail, Numbers, Reader, body_of, mail_of, mai
 from veil.sensitive.measures import auc, average_precision, brier, calibration_error
 
 INNER = 4  # folds
-EDGE = 1e-6  # no model is certain: 0 and 1 are what a human says
+EDGE = 1e-6  # no model is certain: 0 and 1 are human labels
 _STEPS = 100
 
 
@@ -32,13 +32,13 @@ class Platt:
     offset: float
 
     def apply(self, scores: Floats) -> Floats:
-        """Return probabilities (n,), never quite 0 or 1."""
+        """Return probabilities (n,), never exactly 0 or 1."""
         logits = np.clip(self.slope * scores + self.offset, -30, 30)
         return np.clip(1 / (1 + np.exp(-logits)), EDGE, 1 - EDGE)
 
 
 def platt(scores: Floats, labels: Labels) -> Platt:
-    """Fit slope and offset by likelihood, with the smoothed targets of Platt.
+    """Return slope and offset of maximum likelihood, with Platt's smoothed targets.
 
     References
     ----------
@@ -64,26 +64,26 @@ def platt(scores: Floats, labels: Labels) -> Platt:
 def fit_calibrated(
     classifier: Classifier, numbers: Numbers, rows: Ids, labels: Labels, inner: Ids
 ) -> tuple[Fitted, Platt]:
-    """Fit a model to `rows`, and its calibration to scores of models that left a part out.
+    """Fit a model to `rows`, and its calibration to out-of-fold scores.
 
     `inner` (m,) is the fold of each of `rows`.
     """
-    held = np.empty(len(rows))
+    scores = np.empty(len(rows))
     for fold in np.unique(inner):
         out = inner == fold
         model = classifier.fit(numbers, rows[~out], labels)
-        held[out] = model.scores(numbers, rows[out])
-    return classifier.fit(numbers, rows, labels), platt(held, labels[rows])
+        scores[out] = model.scores(numbers, rows[out])
+    return classifier.fit(numbers, rows, labels), platt(scores, labels[rows])
 
 
-_START = 200  # characters of the folded text that make two documents copies
+_START = 200  # leading characters that two copies share
 _SPACE = re.compile(r"\W+")
 
 
 def copies(texts: Iterable[str]) -> Ids:
-    """Return the group (n,) of each text; those that begin alike are one group.
+    """Return the group (n,) of each text; texts with the same beginning form a group.
 
-    Heads of mails do not count: copies have others.
+    Mail headers are skipped, because copies have different ones.
 
     >>> copies(["Dear all,  hello", "dear all: Hello", "Bye"]).tolist()
     [0, 0, 1]
@@ -94,13 +94,13 @@ def copies(texts: Iterable[str]) -> Ids:
 
 
 def folds_of(labels: Labels, groups: Ids, folds: int, rng: Generator) -> Ids:
-    """Return the fold (n,) of each document: whole groups, and labels spread evenly.
+    """Return the fold (n,) of each document, with whole groups and evenly spread labels.
 
     Groups come in a random order, those with sensitive documents first and large ones before
-    small ones; each goes where the fewest sensitive documents are, then the fewest of all.
+    small ones; each goes to the fold with the fewest sensitive documents, then the fewest of all.
     """
     if isinstance(folds, bool) or not isinstance(folds, int | np.integer) or not 2 <= folds <= 100:
-        raise ParameterError("The 'folds' argument must be a whole number from 2 to 100.")
+        raise ParameterError("The 'folds' argument must be an integer from 2 to 100.")
     number, members = np.unique(groups, return_inverse=True)
     sizes = np.bincount(members)
     hot = np.bincount(members, labels == 1).astype(np.int64)
@@ -114,38 +114,38 @@ def folds_of(labels: Labels, groups: Ids, folds: int, rng: Generator) -> Ids:
         place[group] = fold
         full[fold] += hot[group], sizes[group]
     _check(labels, place[members], folds)
-    found: Ids = place[members]
-    return found
+    assigned: Ids = place[members]
+    return assigned
 
 
 def _check(labels: Labels, fold: Ids, folds: int) -> None:
     for number in range(folds):
         if len(np.unique(labels[fold == number])) < 2:
             raise InputError(
-                "A fold has fewer than two classes; give more documents of both kinds, or fewer"
+                "Each fold must have both classes. Use more documents of both classes, or fewer"
                 " folds."
             )
 
 
-CANDIDATES = 100  # of a query, among which a mechanism chooses
+CANDIDATES = 100  # number of candidates of a query
 
 
 @brief("spec", "p")
 @dataclass(frozen=True, eq=False)
 class CrossValidated:
-    """Out-of-fold probabilities and how good they are.
+    """Out-of-fold probabilities and their quality.
 
     Attributes
     ----------
     p
-        (n,) in document order; nan where nobody has given a label.
+        (n,) in document order; nan without a label.
     fold
-        (n,) which fold each document was tested in; -1 without a label.
+        (n,) test fold of each document; -1 without a label.
     auc, average_precision, brier, ece
         Over all labelled documents; ece is the expected calibration error in ten equal bins.
     candidate_auc, candidate_share
-        AUC, and the share of sensitive documents, among the best 100 by BM25 of each query, which
-        is where a mechanism has to tell them apart: the overall AUC flatters. nan without queries.
+        AUC, and the share of sensitive documents, among the best 100 by BM25 of each query, where
+        a mechanism has to tell them apart: the overall AUC is too optimistic. nan without queries.
     """
 
     p: Floats
@@ -165,59 +165,59 @@ def cross_validate(
     folds: int = 5,
     rng: Randomness = 0,
 ) -> CrossValidated:
-    """Return calibrated probabilities; each comes from models that left the document out.
+    """Return calibrated probabilities, each from models that were not trained on the document.
 
-    Folds have as many sensitive documents each, and copies (texts that begin alike) are in one.
-    Calibration is fitted to inner out-of-fold scores, never to those of training.
+    Folds have equally many sensitive documents, and copies (texts with the same beginning) share a
+    fold. Calibration uses inner out-of-fold scores, never scores of training documents.
     """
-    chosen = classifier_of(classifier)
-    known = collection.known()
+    learner = classifier_of(classifier)
+    labelled = collection.known()
     labels = collection.sensitive
-    if len(np.unique(labels[known])) < 2:
-        raise InputError("Learning needs labelled documents of both kinds.")
+    if len(np.unique(labels[labelled])) < 2:
+        raise InputError("Training needs labelled documents of both classes. Label some.")
     random = generator(rng)
-    reader = Reader(mails_of(collection), chosen.features)
+    reader = Reader(mails_of(collection), learner.features)
     groups = copies(collection.documents.texts)
     fold = np.full(len(labels), -1, dtype=np.int64)
-    fold[known] = folds_of(labels[known], groups[known], folds, random)
+    fold[labelled] = folds_of(labels[labelled], groups[labelled], folds, random)
     p = np.full(len(labels), np.nan)
     for number in range(folds):
         rows = np.flatnonzero((fold >= 0) & (fold != number))
         inner = folds_of(labels[rows], groups[rows], INNER, random)
-        model, scale = fit_calibrated(chosen, reader.learnt, rows, labels, inner)
+        model, scale = fit_calibrated(learner, reader.learnt, rows, labels, inner)
         out = np.flatnonzero(fold == number)
         p[out] = scale.apply(model.scores(reader.learnt, out))
-    told, truth = p[known], labels[known]
+    estimates, truth = p[labelled], labels[labelled]
     near = candidates(collection)
     near = near[labels[near] >= 0]
     return CrossValidated(
         p=p,
         fold=fold,
-        auc=auc(told, truth),
-        average_precision=average_precision(told, truth),
-        brier=brier(told, truth),
-        ece=calibration_error(told, truth),
+        auc=auc(estimates, truth),
+        average_precision=average_precision(estimates, truth),
+        brier=brier(estimates, truth),
+        ece=calibration_error(estimates, truth),
         candidate_auc=auc(p[near], labels[near]),
         candidate_share=float((labels[near] == 1).mean()) if len(near) else float("nan"),
-        spec=str(chosen),
+        spec=str(learner),
     )
 
 
 def candidates(collection: SensitiveCollection) -> Ids:
-    """Return the best documents of every query, one after the other."""
-    found = matcher(collection) if collection.queries else None
+    """Return the best documents of every query, concatenated."""
+    engine = matcher(collection) if collection.queries else None
     every = np.ones(len(collection.documents), dtype=np.bool_)
     rows = [
-        best(found.scores(text), CANDIDATES, every)
+        best(engine.scores(text), CANDIDATES, every)
         for text in collection.queries.values()
-        if found is not None
+        if engine is not None
     ]
     return np.concatenate([np.empty(0, dtype=np.int64), *rows])
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A calibrated classifier. It holds words of the documents it was trained on: keep it safe."""
+    """A calibrated classifier. It contains words of its training documents: keep it safe."""
 
     spec: str
     hidden: frozenset[str]
@@ -226,14 +226,14 @@ class Model:
     _scale: Platt
 
     def predict(self, documents: Iterable[Document | Mail | Mapping[str, object] | str]) -> Floats:
-        """Return how likely each document (n,) is sensitive.
+        """Return the probability that each document (n,) is sensitive.
 
         A document is a `Document`, a text, or a mapping with title, text, date, from, recipients.
         """
         if isinstance(documents, str | Mapping):
-            raise InputError("Documents are a list; put a single one into a list.")
-        given = _unpacked(documents) if isinstance(documents, Documents) else documents
-        mails = [mail_of(one, self.hidden) for one in given]
+            raise InputError("'documents' must be a list. Put a single document into one.")
+        items = _unpacked(documents) if isinstance(documents, Documents) else documents
+        mails = [mail_of(item, self.hidden) for item in items]
         if not mails:
             return np.empty(0)
         numbers = self._reader.read(mails)
@@ -246,17 +246,17 @@ def train(
     rng: Randomness = 0,
 ) -> Model:
     """Fit a classifier to all labelled documents, calibrated on inner out-of-fold scores."""
-    chosen = classifier_of(classifier)
+    learner = classifier_of(classifier)
     rows, labels = collection.known(), collection.sensitive
     if len(np.unique(labels[rows])) < 2:
-        raise InputError("Learning needs labelled documents of both kinds.")
+        raise InputError("Training needs labelled documents of both classes. Label some.")
     groups = copies(collection.documents.texts)
     inner = folds_of(labels[rows], groups[rows], INNER, generator(rng))
     mails = mails_of(collection)
-    reader = Reader([mails[row] for row in rows], chosen.features)
+    reader = Reader([mails[row] for row in rows], learner.features)
     own = np.arange(len(rows))
-    fitted, scale = fit_calibrated(chosen, reader.learnt, own, labels[rows], inner)
-    return Model(str(chosen), collection.hidden, reader, fitted, scale)
+    fitted, scale = fit_calibrated(learner, reader.learnt, own, labels[rows], inner)
+    return Model(str(learner), collection.hidden, reader, fitted, scale)
 
 
 def _unpacked(documents: Documents) -> Iterable[Document]:

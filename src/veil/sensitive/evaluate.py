@@ -36,36 +36,36 @@ def rank(
     Parameters
     ----------
     strategy
-        As ``postfilter(threshold=0.1)``.
+        The mechanism, such as ``postfilter(threshold=0.1)``.
     p
-        (n,) how likely each document is sensitive, in document order: 1 and 0 are what a human
-        says, nan is not known. Every mechanism withholds documents with 1 or nan. None is for
+        (n,) probability that each document is sensitive, in document order: 1 and 0 are human
+        labels, nan is unknown. Every mechanism withholds documents with 1 or nan. None is for
         ``relevance`` only, which then withholds nothing.
 
     Notes
     -----
     Mechanisms that learn (joint, trained demotion, the optimum's gains) are cross-fitted both
-    ways: the model that scores a document for a topic was fitted without that topic and without
-    that document, its copies, and all others of its fold. `Shown.notes` says so. Ties are broken
-    by document order; nothing is drawn.
+    ways: the model that scores a document for a topic was trained without that topic and without
+    that document, its copies, and all others of its fold. `Shown.notes` states this. Ties are
+    broken by document order; nothing is random.
     """
-    chosen, k = mechanism_of(strategy), check_k(k)
-    searcher = chosen.open(scene_of(collection, chosen, p))
+    parsed, k = mechanism_of(strategy), check_k(k)
+    searcher = parsed.open(scene_of(collection, parsed, p))
     answers = [
         searcher.answer(text, k, collection.topic(name))
         for name, text in collection.queries.items()
     ]
-    return _shown(collection, answers, k, chosen, searcher.notes)
+    return _shown(collection, answers, k, parsed, searcher.notes)
 
 
-def scene_of(collection: SensitiveCollection, strategy: Mechanism, p: ArrayLike | None) -> Scene:
-    """Return what a mechanism works on; only relevance needs no probabilities."""
+def scene_of(collection: SensitiveCollection, mechanism: Mechanism, p: ArrayLike | None) -> Scene:
+    """Return the input of a mechanism; only relevance needs no probabilities."""
     n = len(collection.documents)
     if p is not None:
         return Scene(collection, probabilities_of(p, n))
-    if strategy.name != "relevance":
+    if mechanism.name != "relevance":
         raise ParameterError(
-            f"The mechanism {strategy.name} needs the probability of each document. Use"
+            f"The mechanism {mechanism.name} needs the probability of each document. Use"
             " sensitive.cross_validate."
         )
     return Scene(collection, np.zeros(n))
@@ -75,7 +75,7 @@ def _shown(
     collection: SensitiveCollection,
     answers: list[Answer],
     k: int,
-    chosen: Mechanism,
+    spec: Mechanism,
     notes: tuple[str, ...],
 ) -> Shown:
     used = sorted({place for answer in answers for place in answer.positions.tolist()})
@@ -90,8 +90,8 @@ def _shown(
         items=tuple(collection.documents.ids[place] for place in used),
         index=index,
         scores=scores,
-        mechanism=str(chosen),
-        cost=chosen.guarantee,
+        mechanism=str(spec),
+        cost=spec.guarantee,
         notes=notes,
     )
 
@@ -119,10 +119,10 @@ def bounds(
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The mean of a measure over topics, that of the empty list, and the skill.
+    """The mean of a measure over topics, the same for the empty list, and the skill.
 
     skill = (value - empty)/(1 - empty): 0 is as good as showing nothing, below 0 is worse. It is
-    nan of CS-DCG, which has no common highest value.
+    nan for CS-DCG, which has no common maximum.
     """
 
     value: Estimate
@@ -136,11 +136,11 @@ class Scores(dict[str, dict[str, float]]):
     Attributes
     ----------
     empty
-        The same for empty lists: what showing nothing is worth.
+        The values of empty lists: the utility of showing nothing.
     counts
         Numbers of queries that were left out or changed, by reason.
     says
-        Cost, gain, base and pool of the values: without them they cannot be compared.
+        Cost, gain, base and pool of the values, without which they cannot be compared.
     """
 
     def __init__(
@@ -154,16 +154,16 @@ class Scores(dict[str, dict[str, float]]):
         self.empty, self.counts, self.says = dict(empty), dict(counts), says
 
     def summary(self, measure: str, topics: Mapping[str, str] | None = None) -> Summary:
-        """Return means over topics: the queries of one are averaged first.
+        """Return means over topics, after averaging the queries of each.
 
-        The interval is the bootstrap's over topics; without `topics` each query is one.
+        The bootstrap interval is over topics; without `topics` each query is a topic.
         """
         values, empty = (by_topic(scores[measure], topics) for scores in (self, self.empty))
         return Summary(bootstrap(values), bootstrap(empty), _skill(measure, values, empty))
 
 
 def by_topic(values: Mapping[str, float], topics: Mapping[str, str] | None) -> Floats:
-    """Return the mean of each topic, in the order of topics, without queries that are nan."""
+    """Return the mean of each topic, in order, without queries that are nan."""
     means: dict[str, list[float]] = {}
     for query, value in values.items():
         if not np.isnan(value):
@@ -176,8 +176,8 @@ def by_topic(values: Mapping[str, float], topics: Mapping[str, str] | None) -> F
 def _skill(measure: str, values: Floats, empty: Floats) -> Estimate:
     if measure.upper().startswith("CS") or empty.mean() >= 1:
         return Estimate(np.nan, np.nan, np.nan, len(values))
-    drawn = np.concatenate(list(resamples(len(values))))
-    means, nothing = values[drawn].mean(axis=1), empty[drawn].mean(axis=1)
+    draws = np.concatenate(list(resamples(len(values))))
+    means, nothing = values[draws].mean(axis=1), empty[draws].mean(axis=1)
     resampled = (means - nothing) / np.maximum(1 - nothing, 1e-12)
     value = float((values.mean() - empty.mean()) / (1 - empty.mean()))
     return interval(value, resampled, len(values))
@@ -205,43 +205,43 @@ def evaluate(
     Parameters
     ----------
     run
-        Ids of the documents shown for each query, best first; a judged query without a list
-        counts as an empty one, a query without judgements is left out and counted.
+        Ids of the documents shown for each query, best first; a judged query without a list counts
+        as an empty list, and a query without judgements is left out and counted.
     qrels, labels
         Grades per query and document; 0 or 1 for every document of the collection.
     measures
         ``CS-DCG``, ``nCS-DCG``, ``TERN``, ``SENS``, ``nDCG-visible``, each with ``@k``.
     cost, decay
-        C of the first sensitive document shown; each further one costs `decay` times the one
-        before.
+        C of the first sensitive document shown; each further one costs `decay` times the previous
+        one.
     penalty
         M of TERN and SENS.
     pool
-        Lists of which documents nCS-DCG is placed among: the whole "collection", or "judged".
+        Documents whose lists define the best and worst nCS-DCG: the "collection", or "judged".
     """
     prices = prices_of(cost, penalty, pool, decay)
     names = [measures] if isinstance(measures, str) else list(measures)
-    chosen = {name: measure(name) for name in names}
+    parsed = {name: measure(name) for name in names}
     judged = {query: grades for query, grades in qrels.items() if grades}
     if not judged:
-        raise InputError("There must be judgements of at least one query.")
-    depths = {depth for _, _, depth in chosen.values()}
+        raise InputError("The judgements must be of at least one query. Got none instead.")
+    depths = {depth for _, _, depth in parsed.values()}
     lists = {depth: read_lists(run, judged, labels, depth) for depth in depths}
     nothing = {depth: empty_lists(own) for depth, own in lists.items()}
     values, empty = (
         {
             name: _by_query(among[depth], function(among[depth], prices))
-            for name, (_, function, depth) in chosen.items()
+            for name, (_, function, depth) in parsed.items()
         }
         for among in (lists, nothing)
     )
     counts = {"without judgements": sum(query not in judged for query in run)}
-    for name, (known, _, depth) in chosen.items():
-        if known == "nCS-DCG":
+    for name, (kind, _, depth) in parsed.items():
+        if kind == "nCS-DCG":
             counts |= _odd(lists[depth], prices)
-        if known == "nDCG-visible":
-            left = sum(math.isnan(value) for value in values[name].values())
-            counts["without a visible relevant document"] = left
+        if kind == "nDCG-visible":
+            undefined = sum(math.isnan(value) for value in values[name].values())
+            counts["without a visible relevant document"] = undefined
     says = (
         f"gain 2^grade - 1, discount 1/log2(rank + 1), cost {prices.cost:g}"
         f"{f' decaying by {decay:g}' if decay != 1 else ''}, penalty {prices.penalty:g},"
@@ -277,16 +277,16 @@ EMPTY = "empty list"
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """The utility of one mechanism, and the sensitive documents that it shows.
+    """The utility of one mechanism, and how many sensitive documents it shows.
 
     Attributes
     ----------
     value, skill, visible
-        nCS-DCG, its skill above the empty list, and nDCG over documents that may be shown.
+        nCS-DCG, its skill over the empty list, and nDCG over documents that may be shown.
     share, any_shown
-        Sensitive documents among those shown; queries with at least one.
+        Share of sensitive documents among those shown; share of queries that show any.
     shown, judged
-        Documents per query; how many of them were judged (others count as not relevant).
+        Documents per query; share of them with judgements (others count as not relevant).
     topics
         (t,) nCS-DCG of each topic, for paired comparisons.
     """
@@ -306,14 +306,14 @@ class Line:
 
 def compare(
     collection: SensitiveCollection,
-    strategies: Sequence[str],
+    mechanisms: Sequence[str],
     p: ArrayLike,
     k: int = 10,
     cost: float = 12.0,
 ) -> list[Line]:
-    """Return a line per mechanism, the empty list last."""
+    """Return a line for each mechanism, and one for the empty list at the end."""
     lines = []
-    for spec in strategies:
+    for spec in mechanisms:
         lists = rank(collection, spec, p, k)
         lines.append(line_of(collection, spec, lists, k, cost))
     nothing = {query: list[str]() for query in collection.queries}
@@ -321,7 +321,7 @@ def compare(
 
 
 def line_of(collection: SensitiveCollection, spec: str, lists: Shown, k: int, cost: float) -> Line:
-    """Return the line of the lists of a mechanism."""
+    """Return the line of a mechanism's lists."""
     run = lists.run(list(collection.queries))
     return _line(collection, spec, run, k, cost, lists.notes)
 
@@ -360,34 +360,34 @@ def _line(
 
 _HOW = (
     "nCS-DCG places a list between the worst (0) and the best (1) of all lists. At this cost it"
-    " says little more than how many sensitive documents are shown. The skill compares a mechanism"
-    " with the empty list: below 0, showing nothing is better. Visible nDCG is what a searcher"
-    " gets."
+    " shows little more than the number of sensitive documents. The skill compares a mechanism"
+    " with the empty list: below 0, showing nothing is better. Visible nDCG measures what a"
+    " searcher gets."
 )
 _LIMITS = (
-    "Nothing is proved of these mechanisms: a document that the classifier missed is shown."
-    " Documents that nobody judged count as not relevant. No text of the collection is on this"
-    " page."
+    "Nothing is proved about these mechanisms: documents that the classifier missed are shown."
+    " Documents without a judgement count as not relevant. This page contains no text of the"
+    " collection."
 )
 
 
 def check_page(path: Path) -> None:
-    """Raise unless a page can be written there."""
+    """Raise unless a page can be written to `path`."""
     if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError("The report must be a file that ends in .html.")
+        raise InputError(f"The report must be an .html file. Got {path.name} instead.")
     require_folder(path)
 
 
 def write_report(
     path: Path, name: str, lines: Sequence[Line], validated: CrossValidated, k: int, cost: float
 ) -> None:
-    """Write the page, whole or not at all."""
+    """Write the page, atomically."""
     check_page(path)
     title = f"{name}: search among sensitive documents, {k} shown, cost {cost:g}"
     top = max(lines[:-1], key=lambda line: float(line.value), default=lines[-1])
     summary = [
         join(
-            f"Of the mechanisms {top.spec} has the highest nCS-DCG ({top.value:.3f}); the empty"
+            f"The mechanism with the highest nCS-DCG is {top.spec} ({top.value:.3f}); the empty"
             f" list has {lines[-1].value:.3f}."
         )
     ]
@@ -406,7 +406,7 @@ def write_report(
 
 
 def figures(lines: Sequence[Line], k: int) -> Markup:
-    """Return a table with a line for each mechanism."""
+    """Return a table with a row for each mechanism."""
     body = [
         tag(
             "tr",
@@ -434,7 +434,7 @@ def figures(lines: Sequence[Line], k: int) -> Markup:
 
 
 def classifier(validated: CrossValidated) -> Markup:
-    """Return a table of how good the probabilities are."""
+    """Return a table of the quality of the probabilities."""
     quality = {
         "AUC": validated.auc,
         "AUC among the best 100 of each query": validated.candidate_auc,

@@ -1,4 +1,4 @@
-"""Documents as numbers: words, people, time, attachments and style."""
+"""Features of documents: words, people, time, attachments and style."""
 
 import math
 import re
@@ -19,7 +19,7 @@ from veil.sensitive.collection import Metadata, SensitiveCollection, without, wo
 
 @brief()
 class Mail(NamedTuple):
-    """Title, text and what else is known of one document, without the words that are hidden."""
+    """Title, text and metadata of one document, without hidden words."""
 
     title: str
     text: str
@@ -27,19 +27,19 @@ class Mail(NamedTuple):
 
 
 def mails_of(collection: SensitiveCollection) -> list[Mail]:
-    """Return all documents of a collection, without the words that made its labels."""
+    """Return all documents of a collection, without the words that determined its labels."""
     documents = collection.documents
-    known: Sequence[Metadata] = collection.metadata or ({},) * len(documents)
+    metadata: Sequence[Metadata] = collection.metadata or ({},) * len(documents)
     return [
         Mail(without(title, collection.hidden), without(text, collection.hidden), own)
-        for title, text, own in zip(documents.titles, documents.texts, known, strict=True)
+        for title, text, own in zip(documents.titles, documents.texts, metadata, strict=True)
     ]
 
 
 def mail_of(
     document: Document | Mail | Mapping[str, object] | str, hidden: frozenset[str]
 ) -> Mail:
-    """Return a document that was never seen as a classifier sees it."""
+    """Return a new document in the form that classifiers take."""
     metadata: Metadata = {}
     if isinstance(document, str):
         title, text = "", document
@@ -52,7 +52,7 @@ def mail_of(
         title, text = document.title, document.text
         metadata = document.metadata if isinstance(document, Mail) else {}
     else:
-        raise InputError("A document must have a title and a text, or be a text.")
+        raise InputError("A document must be a string, or have a title and a text.")
     return Mail(without(title, hidden), without(text, hidden), metadata)
 
 
@@ -70,9 +70,9 @@ _FILE = re.compile(
 
 
 def attachments(mail: Mail) -> list[float]:
-    """Return how many file names occur (logarithm), and of which kinds."""
-    endings = [found.lower() for found in _FILE.findall(f"{mail.title}\n{mail.text}")]
-    kinds = [float(any(one in kind for one in endings)) for kind in _KINDS]
+    """Return the logarithm of the number of file names, and a flag for each kind of file."""
+    endings = [name.lower() for name in _FILE.findall(f"{mail.title}\n{mail.text}")]
+    kinds = [float(any(ending in kind for ending in endings)) for kind in _KINDS]
     return [math.log1p(len(endings)), *kinds]
 
 
@@ -81,43 +81,43 @@ _HEADS = re.compile(rf"{_LINE}(?:\n{_LINE})*\n\n")
 
 
 def body_of(text: str) -> str:
-    r"""Return a text without the heads of a mail: a copy that was sent again has others.
+    r"""Return a text without mail headers, which differ between copies.
 
     >>> body_of("From: a@b.org\nDate: Mon, 10 Dec 2001 10:00:00 -0800\n\nHello")
     'Hello'
     """
-    found = _HEADS.match(text)
-    return text[found.end() :] if found else text
+    match = _HEADS.match(text)
+    return text[match.end() :] if match else text
 
 
 def metadata_of(text: str) -> Metadata:
-    r"""Return date, sender and number of recipients, as far as the heads say them.
+    r"""Return date, sender and number of recipients, as far as the headers contain them.
 
     >>> metadata_of("From: A <a@b.org>\nTo: c@d.org, e@d.org\n\nHello")
     {'from': 'a@b.org', 'recipients': 2}
     """
-    found = _HEADS.match(text)
-    if found is None:
+    match = _HEADS.match(text)
+    if match is None:
         return {}
-    lines = found[0].rstrip("\n").split("\n")
-    told = {name: value for name, _, value in (line.partition(": ") for line in lines)}
+    lines = match[0].rstrip("\n").split("\n")
+    fields = {name: value for name, _, value in (line.partition(": ") for line in lines)}
     metadata: dict[str, str | float] = {}
-    if "Date" in told:
-        metadata["date"] = told["Date"]
-    if sender := parseaddr(told.get("From", ""))[1]:
+    if "Date" in fields:
+        metadata["date"] = fields["Date"]
+    if sender := parseaddr(fields.get("From", ""))[1]:
         metadata["from"] = sender
-    if others := [told[name] for name in ("To", "Cc") if name in told]:
+    if others := [fields[name] for name in ("To", "Cc") if name in fields]:
         metadata["recipients"] = sum(bool(address) for _, address in getaddresses(others))
     return metadata
 
 
 Sparse = Any  # scipy has no types
-MOST = 60_000  # words and pairs
-FEWEST = 2  # documents that a word or a pair must be in
+MOST = 60_000  # maximum number of words and word pairs
+FEWEST = 2  # minimum number of documents with a word or word pair
 
 
 def library() -> Any:  # noqa: ANN401 - scikit-learn has no types
-    """Return scikit-learn, or say how to get it."""
+    """Return scikit-learn, or raise an error that names its extra."""
     try:
         import sklearn
         import sklearn.feature_extraction.text
@@ -131,7 +131,7 @@ def library() -> Any:  # noqa: ANN401 - scikit-learn has no types
 
 
 class Vocabulary:
-    """Counts words and pairs of words; those of fewer than two documents are not counted."""
+    """Counts words and word pairs that occur in at least two of the given documents."""
 
     def __init__(self, mails: Sequence[Mail]) -> None:
         text = library().feature_extraction.text
@@ -139,7 +139,7 @@ class Vocabulary:
         self._texts = [text_of(mail) for mail in mails]
 
     def learn(self) -> Sparse:
-        """Return the counts (n, V) of the documents that it was made of."""
+        """Return the counts (n, V) of the documents of the constructor."""
         counts = self._counter.fit_transform(self._texts).tocsc()
         del self._texts
         often = np.flatnonzero(np.diff(counts.indptr) >= FEWEST)
@@ -155,14 +155,14 @@ class Vocabulary:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The columns that are used, and the inverse document frequency of each."""
+    """The selected columns, and the inverse document frequency of each."""
 
     columns: Ids
     idf: Floats
 
     @classmethod
     def of(cls, counts: Sparse, rows: Ids, most: int = MOST) -> "Weights":
-        """Choose and weigh columns by some documents alone: the `most` frequent ones."""
+        """Return the `most` frequent columns and their weights, both from `rows` only."""
         part = counts[rows]
         documents = np.bincount(part.indices, minlength=part.shape[1])
         often = np.flatnonzero(documents >= FEWEST)
@@ -183,7 +183,7 @@ class Weights:
 
 
 def text_of(mail: Mail) -> str:
-    """Return what is counted: subject and text."""
+    """Return the text to count words in: subject and text."""
     return f"{mail.title}\n{mail.text}"
 
 
@@ -193,18 +193,18 @@ _FORWARD = re.compile(r"^\s*(fw|fwd)\s*:|-{3,}\s*forwarded by", re.IGNORECASE)
 
 
 def domain_of(mail: Mail) -> str:
-    """Return what stands after the @ of the sender, or ""."""
+    """Return the sender's domain, or ""."""
     return str(mail.metadata.get("from", "")).lower().rpartition("@")[2]
 
 
 def organisation(mails: Sequence[Mail]) -> str:
-    """Return the domain that most senders have: the organisation."""
+    """Return the most common domain of the senders."""
     domains = Counter(filter(None, map(domain_of, mails)))
-    return min(domains, key=lambda one: (-domains[one], one)) if domains else ""
+    return min(domains, key=lambda domain: (-domains[domain], domain)) if domains else ""
 
 
 def metadata(mail: Mail, inside: str) -> list[float]:
-    """Return log recipients, sender inside the organisation, reply, forward."""
+    """Return log recipients and flags: sender inside the organisation, reply, forward."""
     try:
         recipients = max(0.0, float(mail.metadata.get("recipients", 0)))
     except ValueError:
@@ -224,7 +224,7 @@ _SECOND = frozenset("you your yours yourself u ya".split())
 
 
 def style(mail: Mail) -> list[float]:
-    """Return the logarithm of the length, and shares of signs and persons."""
+    """Return the logarithm of the length, and shares of characters and pronouns."""
     text = f"{mail.title}\n{mail.text}"
     size = max(1, len(text))
     words = words_of(text)
@@ -244,13 +244,13 @@ _OFFICE = range(8, 18)
 
 
 def temporal(mail: Mail) -> list[float]:
-    """Return weekday, weekend, hour and whether that is outside 8-18; zeros without a date."""
+    """Return weekday, weekend, hour and off-hours (not 8-18); zeros without a date."""
     try:
         when = parsedate_to_datetime(str(mail.metadata["date"]))
     except (KeyError, ValueError, TypeError, IndexError, OverflowError):
         return [0.0] * len(TIMES)
     day = when.weekday()
-    days = [float(day == one) for one in range(5)]
+    days = [float(day == number) for number in range(5)]
     hour = when.hour + when.minute / 60
     return [*days, float(day >= 5), hour / 24, float(when.hour not in _OFFICE)]
 
@@ -260,7 +260,7 @@ Features = Literal["lexical", "context", "all"]
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Documents as a classifier computes with them; either part may be missing.
+    """Documents as features for a classifier; either part may be missing.
 
     Attributes
     ----------
@@ -269,7 +269,7 @@ class Numbers:
     context
         (n, d) time, metadata, attachments, style.
     lengths
-        (n,) logarithm of the number of characters, for those who look at words alone.
+        (n,) logarithm of the number of characters, for classifiers of words only.
     """
 
     counts: Sparse | None
@@ -278,7 +278,7 @@ class Numbers:
 
 
 class Reader:
-    """Reads documents into numbers; its vocabulary is that of the documents it was made of."""
+    """Converts documents to features, with the vocabulary of the documents of the constructor."""
 
     def __init__(self, mails: Sequence[Mail], features: Features) -> None:
         lexical, context = features in ("lexical", "all"), features in ("context", "all")
@@ -288,7 +288,7 @@ class Reader:
         self.learnt = Numbers(counts, self._context(mails), _lengths(mails))
 
     def read(self, mails: Sequence[Mail]) -> Numbers:
-        """Read other documents."""
+        """Return the features of other documents."""
         counts = None if self._vocabulary is None else self._vocabulary.count(mails)
         return Numbers(counts, self._context(mails), _lengths(mails))
 

@@ -1,4 +1,4 @@
-"""A searchable collection on disk, with its probabilities."""
+"""A searchable collection on disk, with its sensitivity probabilities."""
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -27,9 +27,9 @@ _USUAL = "sensitivity.tsv"
 def read_labelled(
     source: Path, sensitivity: Path | None, report: Report = no_progress
 ) -> SensitiveCollection:
-    """Return documents with their labels, -1 where there is none.
+    """Return documents with their labels, -1 if missing.
 
-    A folder that is no collection holds files such as mails and notes; ids are their paths in it.
+    A folder that is not a collection has files such as mails and notes, whose paths are the ids.
     """
     inside = source / _USUAL
     file = sensitivity or (inside if inside.is_file() else None)
@@ -55,7 +55,7 @@ def _opened(source: Path, report: Report) -> Collection:
 def probabilities(collection: SensitiveCollection, classifier: str) -> Floats:
     """Return p (n,) of each document, from models that were not trained on it.
 
-    Labelled documents get out-of-fold values; the others get those of a model of all labels.
+    Labelled documents get out-of-fold values, and the others those of a model of all labels.
     """
     p = cross_validate(collection, classifier).p
     new = np.flatnonzero(collection.sensitive < 0)
@@ -76,11 +76,11 @@ class Stored:
     Attributes
     ----------
     collection
-        Texts, with human labels in `sensitive` (-1: none).
+        Documents, with human labels in `sensitive` (-1: no label).
     p
-        (n,) probabilities of the classifier, nan where it gave none.
+        (n,) probabilities of the classifier, nan if unknown.
     classifier
-        Its spec.
+        Spec of the classifier.
     """
 
     collection: SensitiveCollection
@@ -89,23 +89,23 @@ class Stored:
 
     @property
     def scene(self) -> Scene:
-        """Input of mechanisms; human labels take precedence over the classifier."""
+        """Input of mechanisms; human labels override the classifier."""
         labels = self.collection.sensitive
         return Scene(self.collection, np.where(labels >= 0, labels, self.p))
 
-    def search(self, query: str, strategy: str | Mechanism, k: int = 10) -> Answer:
-        """Answer a searcher without clearance; documents without a probability are withheld."""
+    def search(self, query: str, mechanism: str | Mechanism, k: int = 10) -> Answer:
+        """Return an answer for a searcher without clearance; documents with nan are withheld."""
         query, k = check_query(query), check_k(k)
-        return mechanism_of(strategy).open(self.scene).answer(query, k)
+        return mechanism_of(mechanism).open(self.scene).answer(query, k)
 
 
 def store(
     folder: Path, collection: Collection, labels: Labels, p: Floats, spec: str,
     report: Report = no_progress,
 ) -> None:  # fmt: skip
-    """Write an index to a new folder, whole or not at all, for its owner only."""
+    """Write an index to a new folder, atomically and readable by the owner only."""
     if folder.exists():
-        raise InputError(f"{folder} exists already. Delete it, or name a new folder.")
+        raise InputError(f"{folder} already exists. Delete it, or name a new folder.")
     n = len(collection.documents)
     arrays: dict[str, Array] = {"probability": probabilities_of(p, n), "label": labels}
     try:
@@ -118,12 +118,14 @@ def store(
 
 
 def open_stored(folder: Path) -> Stored:
-    """Open an index, or raise if it is incomplete or its parts do not belong together."""
+    """Return an index, or raise if it is incomplete or its parts do not belong together."""
     refusal = InputError(
-        f"{folder} is no index of 'veil sensitive index', or it is damaged. Write it again."
+        f"{folder} is not an index of 'veil sensitive index', or it is damaged. Write it again."
     )
     if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}. Write it with 'veil sensitive index'.")
+        raise InputError(
+            f"The folder {folder} does not exist. Write it with 'veil sensitive index'."
+        )
     content = open_arrays(folder / "sensitivity", ARRAYS_KIND, _VERSION)
     if content is None:
         raise refusal

@@ -1,4 +1,4 @@
-"""Runs, judgements, labels and probabilities as they are given, checked."""
+"""Validation of runs, judgements, labels and probabilities."""
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -13,11 +13,11 @@ from veil.sensitive.measures import Judged, Pool, Prices
 
 
 def probabilities_of(values: ArrayLike, n: int) -> Floats:
-    """Return probabilities (n,); nan is one that is missing, and such a document is withheld."""
+    """Return probabilities (n,); documents with nan, a missing one, are withheld."""
     try:
         p = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("Probabilities must be numbers in one row.") from None
+        raise InputError("Probabilities must be a row of numbers.") from None
     if p.shape != (n,):
         raise InputError(f"There must be one probability for each of {n:,} documents.")
     if ((p < 0) | (p > 1)).any():
@@ -26,15 +26,15 @@ def probabilities_of(values: ArrayLike, n: int) -> Floats:
 
 
 Run = Mapping[str, Sequence[str]]
-_MOST = 1_000  # deep enough for any list that somebody reads
+_MOST = 1_000  # maximum depth of a list
 _POOLS = ("collection", "judged")
 _LABELS = frozenset((0, 1))
-_HIGHEST = 50  # grade: its gain 2^grade - 1 is an exact number
-_GRADES = frozenset(range(-_HIGHEST, _HIGHEST + 1))  # below 0 is not relevant, too
+_HIGHEST = 50  # highest grade with an exact gain 2^grade - 1
+_GRADES = frozenset(range(-_HIGHEST, _HIGHEST + 1))  # negative grades are not relevant
 
 
 def prices_of(cost: float, penalty: float, pool: Pool, decay: float) -> Prices:
-    """Check what sensitive documents cost."""
+    """Return the prices of sensitive documents, or raise."""
     for name, value in (("cost", cost), ("penalty", penalty)):
         if not (_is_number(value) and value >= 0):
             raise ParameterError(f"The '{name}' argument must be a finite number >= 0.")
@@ -46,27 +46,27 @@ def prices_of(cost: float, penalty: float, pool: Pool, decay: float) -> Prices:
 
 
 def check_k(k: int) -> int:
-    """Return the depth of a list, which must be a whole number from 1 on."""
+    """Return the depth of a list, or raise unless it is an integer from 1 on."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= _MOST:
-        raise ParameterError(f"The 'k' argument must be a whole number from 1 to {_MOST:,}.")
+        raise ParameterError(f"The 'k' argument must be an integer from 1 to {_MOST:,}.")
     return int(k)
 
 
 def check_query(query: str) -> str:
-    """Return a query, which must hold a letter or a digit: others match nothing."""
+    """Return a query, or raise unless it contains a letter or a digit to match."""
     if not isinstance(query, str) or not any(map(str.isalnum, query)):
-        raise InputError("A query must hold a word; say what is looked for.")
+        raise InputError("A query must contain a letter or a digit. Add a word.")
     return query
 
 
 def check_labels(labels: Mapping[str, int]) -> None:
     """Raise unless every label is 0 or 1."""
     if not _are(labels.values(), _LABELS):
-        raise InputError("A label must be 0 or 1 for every document; repair the others.")
+        raise InputError("Each document must have label 0 or 1. Correct the others.")
 
 
 def _are(values: Collection[object], allowed: frozenset[int]) -> bool:
-    """Whether all values are numbers, and among those that are allowed."""
+    """Return whether all values are numbers and allowed."""
     numbers = all(
         issubclass(kind, int | float | np.number | np.bool_) for kind in set(map(type, values))
     )
@@ -74,16 +74,16 @@ def _are(values: Collection[object], allowed: frozenset[int]) -> bool:
 
 
 def read_lists(run: Run, qrels: Judgements, labels: Mapping[str, int], k: int) -> Judged:
-    """Put the first `k` documents of each judged query into arrays.
+    """Return arrays of the first `k` documents of each judged query.
 
-    A query without a list has an empty one. A document without a label, or twice in a list, is an
-    error: nothing may count as harmless because nobody has said what it is.
+    A query without a list has an empty list. A document without a label, or twice in a list,
+    raises: unlabelled documents must not count as harmless.
     """
     k = check_k(k)
     check_labels(labels)
     if not all(_are(judged.values(), _GRADES) for judged in qrels.values()):
         raise InputError(
-            f"A grade must be a whole number of at most {_HIGHEST}; repair the judgements."
+            f"A grade must be an integer of at most {_HIGHEST}. Correct the judgements."
         )
     queries = tuple(qrels)
     lists = tuple(_list(run.get(query, ())) for query in queries)
@@ -94,9 +94,9 @@ def read_lists(run: Run, qrels: Judgements, labels: Mapping[str, int], k: int) -
     try:
         for row, (query, shown) in enumerate(zip(queries, lists, strict=True)):
             judged = qrels[query]
-            known = [labels[name] for name in shown]
-            sensitive[row, : len(known)] = known[:k]
-            grades[row, : len(known)] = [max(0, judged.get(name, 0)) for name in shown[:k]]
+            flags = [labels[name] for name in shown]
+            sensitive[row, : len(flags)] = flags[:k]
+            grades[row, : len(flags)] = [max(0, judged.get(name, 0)) for name in shown[:k]]
             among = sum(map(labels.__getitem__, judged))
             sizes[row] = among, len(judged) - among
             positive = {name: grade for name, grade in judged.items() if grade > 0}
@@ -105,8 +105,8 @@ def read_lists(run: Run, qrels: Judgements, labels: Mapping[str, int], k: int) -
             cold.append(_grades(positive, labels, 0))
     except KeyError:
         raise InputError(
-            "A document of the run or of the judgements has no label; give 0 or 1 for the whole"
-            " collection."
+            "Every document of the run and of the judgements must have a label. Label the whole"
+            " collection with 0 or 1."
         ) from None
     among = sum(labels.values())
     return Judged(
@@ -125,7 +125,7 @@ def read_lists(run: Run, qrels: Judgements, labels: Mapping[str, int], k: int) -
 
 
 def _grades(relevant: Mapping[str, int], labels: Mapping[str, int], kind: int) -> list[int]:
-    """Return the grades of the documents of one kind, best first."""
+    """Return the sorted grades of the documents with label `kind`, best first."""
     return sorted(
         (grade for name, grade in relevant.items() if labels[name] == kind), reverse=True
     )
@@ -134,9 +134,9 @@ def _grades(relevant: Mapping[str, int], labels: Mapping[str, int], kind: int) -
 def _list(shown: Sequence[str]) -> Sequence[str]:
     names = None if isinstance(shown, str) or not hasattr(shown, "__len__") else list(shown)
     if names is None or not all(isinstance(name, Hashable) for name in names):
-        raise InputError("The answers to a query are a list of names of documents.")
+        raise InputError("The answers to a query must be a list of document ids.")
     if len(set(names)) != len(names):
-        raise InputError("A list of the run names a document twice; each may stand in it once.")
+        raise InputError("A list of the run must not repeat a document. Remove the repetition.")
     return names
 
 

@@ -1,4 +1,4 @@
-"""Measures of a list among sensitive documents, and of probabilities."""
+"""Measures of lists with sensitive documents, and of probabilities."""
 
 import difflib
 from abc import abstractmethod
@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from veil.core.component import Component
 from veil.core.errors import ParameterError, UnknownNameError
@@ -24,16 +25,16 @@ Pool = Literal["collection", "judged"]
 
 
 def discounts(k: int) -> Floats:
-    """Return D(i) = 1/log2(i + 1) of the ranks 1 to k."""
+    """Return the discounts D(i) = 1/log2(i + 1) of the ranks 1 to k."""
     return 1 / np.log2(np.arange(2, k + 2))
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What showing a sensitive document costs, and among which lists a list is placed.
+    """The cost of showing sensitive documents, and the lists that define best and worst.
 
-    `cost` is C of the first; each further one costs `decay` times the one above. `penalty` is M of
-    TERN and SENS.
+    `cost` is C of the first one; each further one costs `decay` times the previous one. `penalty`
+    is M of TERN and SENS.
     """
 
     cost: float = 12.0
@@ -42,7 +43,7 @@ class Prices:
     decay: float = 1.0
 
     def of(self, count: Any) -> Any:  # noqa: ANN401 - a number, or an array of them
-        """Return what `count` sensitive documents cost: C (1 + decay + decay^2 + ...)."""
+        """Return the cost of `count` sensitive documents: C (1 + decay + decay^2 + ...)."""
         if self.decay == 1:
             return self.cost * count
         return self.cost * (1 - self.decay**count) / (1 - self.decay)
@@ -56,17 +57,17 @@ class Judged:
     Attributes
     ----------
     grades
-        (n, k) grade of each document shown, 0 if it was not judged or the list ends before.
+        (n, k) grade of each document shown, 0 without a judgement or beyond the end of the list.
     sensitive
         (n, k) whether each document shown is sensitive.
     hot, cold
-        Per query the grades above 0 of all its sensitive and its other documents, best first.
+        Positive grades of each query's sensitive and other documents, best first.
     sizes
-        (n, 2) judged documents, the sensitive ones and the others.
+        (n, 2) number of judged documents: sensitive, and others.
     relevant
-        Per query the judged documents with a grade above 0.
+        Judged documents of each query with a positive grade.
     total
-        Documents of the whole collection, the sensitive ones and the others.
+        Number of documents in the collection: sensitive, and others.
     """
 
     k: int
@@ -80,7 +81,7 @@ class Judged:
     total: tuple[int, int]
     relevant: tuple[Mapping[str, int], ...]
     labels: Mapping[str, int]
-    extremes: dict[Prices, tuple[Floats, Floats]] = field(default_factory=dict)  # once computed
+    extremes: dict[Prices, tuple[Floats, Floats]] = field(default_factory=dict)  # cache
 
     @cached_property
     def gains(self) -> Floats:
@@ -89,7 +90,7 @@ class Judged:
 
     @cached_property
     def visible(self) -> dict[str, dict[str, int]]:
-        """Grades above 0 of documents that are not sensitive, by query."""
+        """Positive grades of documents that are not sensitive, by query."""
         return {
             query: {name: grade for name, grade in relevant.items() if not self.labels[name]}
             for query, relevant in zip(self.queries, self.relevant, strict=True)
@@ -97,19 +98,19 @@ class Judged:
 
     @cached_property
     def any_sensitive(self) -> Flags:
-        """Whether a sensitive document is shown (n,)."""
+        """(n,) whether a sensitive document is shown."""
         return np.asarray(self.sensitive.any(axis=1))
 
 
 class Measure(Component):
-    """A figure for each query, between `lowest` and `highest`; more is better."""
+    """A value for each query, between `lowest` and `highest`; more is better."""
 
     lowest: ClassVar[float] = -inf
     highest: ClassVar[float] = 1.0
 
     @abstractmethod
     def values(self, judged: Judged, prices: Prices) -> Floats:
-        """Return a value for each query (n,); nan for a query that cannot count."""
+        """Return a value for each query (n,); nan for queries to leave out."""
 
 
 MEASURES: Registry[Measure] = Registry(
@@ -123,8 +124,8 @@ MEASURES: Registry[Measure] = Registry(
         "nDCG-visible": "veil.sensitive.measures:Visible",
     },
 )
-"""Measures of lists, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
-DEPTH = 10  # of a measure that names none
+"""All measures of lists, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+DEPTH = 10  # default depth
 
 Values = Callable[[Judged, Prices], Floats]
 
@@ -136,49 +137,49 @@ def measure(name: str) -> tuple[str, Values, int]:
     ('TERN', 5)
     """
     if not isinstance(name, str):
-        raise ParameterError("A measure is named by a text, for example nCS-DCG@10.")
+        raise ParameterError("The name of a measure must be a string. Try nCS-DCG@10.")
     spec, _, depth = name.partition("@")
     spec = spec.strip()
-    known = spec.partition("(")[0]
-    if known not in MEASURES.names():
-        spec = spec.replace(known, known.replace("_", "-"), 1)
-        known = known.replace("_", "-")
-    if known not in MEASURES.names():
-        raise _unknown(known)
+    kind = spec.partition("(")[0]
+    if kind not in MEASURES.names():
+        spec = spec.replace(kind, kind.replace("_", "-"), 1)
+        kind = kind.replace("_", "-")
+    if kind not in MEASURES.names():
+        raise _unknown(kind)
     if depth and not (depth.isascii() and depth.isdigit() and int(depth) >= 1):
-        raise ParameterError(f"The depth of {known} must be a whole number >= 1, as {known}@10.")
-    return known, MEASURES.parse(spec).values, int(depth or DEPTH)
+        raise ParameterError(f"The depth of {kind} must be an integer >= 1. Try {kind}@10.")
+    return kind, MEASURES.parse(spec).values, int(depth or DEPTH)
 
 
 def _unknown(name: str) -> UnknownNameError:
     """Return the error for an unknown measure, with the closest name in any case."""
     names = MEASURES.names()
-    lower = {known.lower(): known for known in names}
+    lower = {kind.lower(): kind for kind in names}
     near = difflib.get_close_matches(name.lower(), lower, n=1)
     hint = f" Did you mean '{lower[near[0]]}'?" if near else ""
     return UnknownNameError(f"No measure called '{name[:40]}'.{hint} Known: {', '.join(names)}.")
 
 
 class Visible(Measure):
-    """nDCG@k by ir_measures on judgements in which sensitive documents have grade 0.
+    """nDCG@k by ir_measures, with grade 0 for sensitive documents.
 
-    nan where no relevant document may be shown: such a query is left out of every mean.
+    It is nan if no relevant document may be shown: means leave out such queries.
     """
 
     name: ClassVar[str] = "nDCG-visible"
     lowest: ClassVar[float] = 0.0
 
+    @override
     def values(self, judged: Judged, prices: Prices) -> Floats:
-        """Return a value for each query (n,)."""
         del prices
-        lists = [tuple(one[: judged.k]) for one in judged.lists]
+        lists = [tuple(shown[: judged.k]) for shown in judged.lists]
         return np.asarray(ndcg(judged.visible, judged.queries, lists, judged.k))
 
 
 class SENS(Measure):
-    """-M if any sensitive document is shown, else DCG over the best there is without one.
+    """-M if any sensitive document is shown, else DCG over the best DCG without one.
 
-    The ideal is over documents that are not sensitive; where it is 0 the value is 0.
+    The ideal list has no sensitive documents; if its DCG is 0, the value is 0.
 
     References
     ----------
@@ -187,8 +188,8 @@ class SENS(Measure):
 
     name: ClassVar[str] = "SENS"
 
+    @override
     def values(self, judged: Judged, prices: Prices) -> Floats:
-        """Return a value for each query (n,)."""
         weights = discounts(judged.k).tolist()
         ideal = np.array(
             [
@@ -213,24 +214,24 @@ class TERN(Measure):
 
     name: ClassVar[str] = "TERN"
 
+    @override
     def values(self, judged: Judged, prices: Prices) -> Floats:
-        """Return a value for each query (n,)."""
         relevant = (judged.grades > 0).any(axis=1)
         return np.where(judged.any_sensitive, -prices.penalty, relevant.astype(np.float64))
 
 
 def tern_documents(judged: Judged, prices: Prices) -> Floats:
-    """Return the same of each document shown (n, k): -M sensitive, else 1 relevant, else 0."""
+    """Return TERN of each document shown (n, k): -M sensitive, else 1 relevant, else 0."""
     return np.where(judged.sensitive, -prices.penalty, (judged.grades > 0).astype(np.float64))
 
 
 class CSDCG(Measure):
-    r"""Discounted gain minus the cost of what is sensitive.
+    r"""Discounted gain minus the cost of sensitive documents.
 
     .. math:: \sum_{i \le k} (2^{grade_i} - 1)/\log_2(i + 1) - \sum_{j < s} C\,decay^j
 
-    with s sensitive documents shown. The cost does not depend on the rank; a sensitive document
-    that is relevant earns its gain and costs C.
+    with s sensitive documents shown. The cost does not depend on the rank; a relevant sensitive
+    document has its gain and costs C.
 
     References
     ----------
@@ -240,8 +241,8 @@ class CSDCG(Measure):
     name: ClassVar[str] = "CS-DCG"
     highest: ClassVar[float] = inf
 
+    @override
     def values(self, judged: Judged, prices: Prices) -> Floats:
-        """Return a value for each query (n,)."""
         gain: Floats = judged.gains @ discounts(judged.k)
         cost: Floats = prices.of(judged.sensitive.sum(axis=1))
         return gain - cost
@@ -250,7 +251,7 @@ class CSDCG(Measure):
 def extremes(judged: Judged, prices: Prices) -> tuple[Floats, Floats]:
     """Return the maximum and the minimum (n,) of CS-DCG over lists of 0 to k distinct documents.
 
-    Of all lists with j sensitive and i other documents the best has the largest gains of each
+    Of all lists with j sensitive and i other documents, the best has the largest gains of each
     kind, in falling order, and the worst the smallest in rising order: O(k^2) sums of k terms.
     """
     if prices not in judged.extremes:
@@ -271,20 +272,20 @@ def _extremes(judged: Judged, prices: Prices) -> tuple[Floats, Floats]:
     best = np.full(len(judged.queries), -np.inf)
     worst = np.full(len(judged.queries), np.inf)
     for j in range(judged.k + 1):
-        cost, left = prices.of(j), judged.k - j
-        # One more harmless document never makes a list worse: the best has as many as there are.
-        top = _sorted(hot.largest[:, :j], cold.largest[:, :left])[:, ::-1] @ weights - cost
+        cost, rest = prices.of(j), judged.k - j
+        # Further harmless documents never make a list worse, so the best list is full of them.
+        top = _sorted(hot.largest[:, :j], cold.largest[:, :rest])[:, ::-1] @ weights - cost
         best = np.where(hot.size >= j, np.maximum(best, top), best)
-        for i in range(left + 1):
+        for i in range(rest + 1):
             low = _sorted(hot.smallest[:, :j], cold.smallest[:, :i])
             bottom = low @ weights[: i + j] - cost
-            there = (hot.size >= j) & (cold.size >= i)
-            worst = np.where(there, np.minimum(worst, bottom), worst)
+            possible = (hot.size >= j) & (cold.size >= i)
+            worst = np.where(possible, np.minimum(worst, bottom), worst)
     return best, worst
 
 
 class _Kind:
-    """The documents of one kind that a query's list may take; ungraded ones gain 0."""
+    """The documents of one kind that a query's list may contain; ungraded ones gain 0."""
 
     def __init__(self, grades: Sequence[Sequence[int]], sizes: NDArray[np.int64], k: int) -> None:
         self.size = sizes  # (n,)
@@ -304,15 +305,15 @@ def _sorted(first: Floats, second: Floats) -> Floats:
 
 
 class NCSDCG(Measure):
-    r"""(CS-DCG - worst)/(best - worst), in [0, 1]; 0 where best = worst.
+    r"""(CS-DCG - worst)/(best - worst), in [0, 1]; 0 if best = worst.
 
     best and worst are over all lists of 0 to k documents of the pool. With the pool "judged" a
     list with other documents can leave [0, 1] and is clipped.
 
     Notes
     -----
-    At a high cost the measure says little more than how many sensitive documents are shown: read
-    it beside the empty list.
+    At a high cost the measure shows little more than the number of sensitive documents: compare it
+    with the empty list.
 
     References
     ----------
@@ -322,13 +323,13 @@ class NCSDCG(Measure):
     name: ClassVar[str] = "nCS-DCG"
     lowest: ClassVar[float] = 0.0
 
+    @override
     def values(self, judged: Judged, prices: Prices) -> Floats:
-        """Return a value for each query (n,)."""
         return np.clip(np.nan_to_num(unclipped_ncs_dcg(judged, prices)), 0, 1)
 
 
 def unclipped_ncs_dcg(judged: Judged, prices: Prices) -> Floats:
-    """Return the same without clipping, and nan where best = worst."""
+    """Return nCS-DCG without clipping, and nan if best = worst."""
     best, worst = extremes(judged, prices)
     width = best - worst
     values = (CSDCG().values(judged, prices) - worst) / np.where(width > 0, width, np.nan)
@@ -336,7 +337,7 @@ def unclipped_ncs_dcg(judged: Judged, prices: Prices) -> Floats:
 
 
 def auc(p: Floats, labels: Labels) -> float:
-    """Return how often a sensitive document has the higher value than another; ties count half."""
+    """Return how often a sensitive document has a higher value than another; ties count half."""
     hot = labels == 1
     pairs = int(hot.sum()) * int((~hot).sum())
     if not pairs:
@@ -348,26 +349,26 @@ def auc(p: Floats, labels: Labels) -> float:
 
 
 def average_precision(p: Floats, labels: Labels) -> float:
-    """Return the mean precision where recall grows, from the highest value down."""
+    """Return the mean precision at each increase of recall, from the highest value down."""
     order = np.argsort(-p, kind="stable")
     hot = (labels[order] == 1).astype(np.float64)
     if not hot.sum():
         return float("nan")
-    last = np.append(np.diff(p[order]) != 0, True)  # equal values are one step
-    found, seen = np.cumsum(hot)[last], np.flatnonzero(last) + 1
-    gained = np.diff(found, prepend=0.0)
-    return float((gained * found / seen).sum() / hot.sum())
+    last = np.append(np.diff(p[order]) != 0, True)  # equal values form one step
+    hits, sizes = np.cumsum(hot)[last], np.flatnonzero(last) + 1
+    gained = np.diff(hits, prepend=0.0)
+    return float((gained * hits / sizes).sum() / hot.sum())
 
 
 def brier(p: Floats, labels: Labels) -> float:
-    """Return the mean squared difference to the labels."""
+    """Return the mean squared difference between p and labels."""
     return float(np.mean((p - (labels == 1)) ** 2))
 
 
 def calibration_error(p: Floats, labels: Labels, bins: int = 10) -> float:
-    """Return the mean distance of p to the share of sensitive ones, in equal bins of p."""
+    """Return the mean distance between p and the share of sensitive documents, in equal bins."""
     place = np.minimum((p * bins).astype(np.int64), bins - 1)
     size = np.bincount(place, minlength=bins)
-    told = np.bincount(place, p, minlength=bins)
+    sums = np.bincount(place, p, minlength=bins)
     true = np.bincount(place, (labels == 1).astype(np.float64), minlength=bins)
-    return float(np.abs(told - true).sum() / size.sum())
+    return float(np.abs(sums - true).sum() / size.sum())

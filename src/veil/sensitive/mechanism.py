@@ -1,4 +1,4 @@
-"""The contract of mechanisms, which decide what a searcher without clearance sees."""
+"""The contract of mechanisms, which determine what a searcher without clearance sees."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -14,8 +14,7 @@ from veil.sensitive.collection import SensitiveCollection
 from veil.sensitive.measures import Flags
 
 WITHHELD = (
-    "No mechanism shows a document with p = 1, as a human's label gives it, or without a"
-    " probability."
+    "No mechanism shows a document with p = 1, which is a human label, or without a probability."
 )
 NOTHING = Guarantee(
     "none", unit="document", caveat=f"Documents that the classifier missed are shown. {WITHHELD}"
@@ -27,13 +26,13 @@ NOTHING = Guarantee(
 class Shown(Ranking):
     """One list per query, without withheld documents.
 
-    `scores` are those of the engine if the mechanism may show them (prefilter), else 1/rank: a
-    score from statistics of withheld documents would reveal something about them.
+    `scores` are the engine's if the mechanism may show them (prefilter), else 1/rank: a score from
+    statistics of withheld documents would reveal something about them.
 
     Attributes
     ----------
     mechanism, cost, seeded
-        Spec of the mechanism, what is proved of it, and that nothing was drawn.
+        Spec of the mechanism, its guarantee, and False, since nothing is random.
     notes
         Limits that a reader of figures must know, such as how models were fitted.
     """
@@ -44,16 +43,16 @@ class Shown(Ranking):
     notes: tuple[str, ...] = ()
 
     def run(self, queries: tuple[str, ...] | list[str]) -> dict[str, list[str]]:
-        """Return the lists by the names of their queries, as `evaluate` takes them."""
+        """Return the lists by query, in the form that `evaluate` takes."""
         return {query: list(self.list(row)) for row, query in enumerate(queries)}
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Input of a mechanism: the collection, and how likely each document is sensitive.
+    """Input of a mechanism: the collection, and the probability that each document is sensitive.
 
-    `p` (n,) is 1 or 0 where a human labelled the document, and nan where nothing is known. No
-    mechanism shows a document whose p is 1 or nan.
+    `p` (n,) is 1 or 0 for a human label, and nan if unknown. No mechanism shows a document with 1
+    or nan.
     """
 
     collection: SensitiveCollection
@@ -61,13 +60,13 @@ class Scene:
 
     @property
     def open(self) -> Flags:
-        """(n,) True for documents that may be shown at all."""
-        return self.p < 1  # nan is not
+        """(n,) mask of the documents that may be shown at all."""
+        return self.p < 1  # False for nan
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Answer:
-    """The answer to one query: all that a searcher sees.
+    """The answer to one query, which is all that a searcher sees.
 
     Attributes
     ----------
@@ -91,18 +90,18 @@ class Searcher(ABC):
 
     @abstractmethod
     def answer(self, query: str, k: int, topic: str = "") -> Answer:
-        """Answer one query with at most `k` documents.
+        """Return an answer with at most `k` documents.
 
-        `topic` names the topic of a query of the collection, which gets models that were fitted
-        without this topic. A query without a topic gets models of all topics.
+        `topic` is the topic of a query of the collection, whose models were trained without it.
+        A query without a topic gets models of all topics.
         """
 
 
 class Presets(NamedTuple):
-    """A strategy as a page offers it, with one number that the user moves.
+    """A mechanism with one number that the user sets on a page.
 
-    `spec` has ``{}`` in place of the number, or none; `does` says in a few words what it does.
-    `label`, `most` and `start` are those of the slider, which begins at 0.
+    `spec` has ``{}`` in place of the number, if there is one; `does` is a short description.
+    `label`, `most` and `start` describe the slider, which begins at 0.
     """
 
     spec: str
@@ -113,14 +112,14 @@ class Presets(NamedTuple):
 
 
 class Mechanism(Component):
-    """Decides what is shown. Its fields are its parameters; `open` gives a `Searcher`.
+    """Determines what is shown; its fields are its parameters, and `open` returns a `Searcher`.
 
     Attributes
     ----------
     scored
         Whether shown scores do not depend on withheld documents.
     presets
-        How pages offer it, or None. A request can then set its numbers and choices.
+        Its form on pages, or None. Requests can then set its numbers and choices.
     """
 
     scored: ClassVar[bool] = False
@@ -128,19 +127,19 @@ class Mechanism(Component):
 
     @property
     def learns(self) -> bool:
-        """Whether models are fitted to judgements and labels of the collection."""
+        """Whether models are trained on judgements and labels of the collection."""
         return False
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proved; no mechanism is differentially private."""
+        """Guarantee; no mechanism is differentially private."""
         return NOTHING
 
     @abstractmethod
     def open(self, scene: Scene) -> Searcher:
-        """Prepare to answer queries."""
+        """Return a searcher that answers queries."""
 
 
 def rank_answer(positions: Ids, total: int) -> Answer:
-    """Return an answer that shows ranks and no scores."""
+    """Return an answer that shows ranks but no scores."""
     return Answer(positions, 1 / np.arange(1, len(positions) + 1), total)

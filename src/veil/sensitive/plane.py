@@ -1,4 +1,4 @@
-"""Place strategies on the risk-utility plane: rank, attack, measure."""
+"""Place mechanisms for sensitive search on the risk-utility plane."""
 
 from collections.abc import Sequence
 
@@ -22,9 +22,9 @@ def plane(
     k: int = 10,
     seed: int = 0,
 ) -> Plane:
-    """Answer the queries by each strategy, attack it, and measure what its lists are worth.
+    """Answer the queries by each mechanism, attack it, and measure its lists.
 
-    Arguments are those of `rank` and `attack`.
+    The arguments are those of `rank` and `attack`.
     """
     probabilities = None if p is None else probabilities_of(p, len(collection.documents))
     material = SensitiveMaterial(collection.name, collection, probabilities, check_k(k))

@@ -1,4 +1,4 @@
-"""Search among sensitive documents as an experiment."""
+"""Experiments on search among sensitive documents."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.estimate import Estimate
@@ -51,11 +52,11 @@ def figures_of(
     collection: SensitiveCollection,
     lists: Mapping[str, Ids],
     p: Floats | None,
-    strategy: Mechanism | None,
+    mechanism: Mechanism | None,
     k: int,
     cost: float,
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """Return nDCG-visible of each query, and figures of all lists together."""
+    """Return nDCG-visible of each query, and summary figures of all lists."""
     names, hot = collection.documents.ids, collection.sensitive == 1
     run = {query: [names[place] for place in own.tolist()] for query, own in lists.items()}
     utility, worth = f"nDCG-visible@{k}", f"nCS-DCG@{k}"
@@ -75,26 +76,26 @@ def figures_of(
         "empty": float(summary.empty),
         "skill": float(summary.skill),
     }
-    threshold = getattr(strategy, "threshold", None)
+    threshold = getattr(mechanism, "threshold", None)
     if threshold is not None and p is not None:
-        kept = p < threshold  # nan is withheld
-        data["caught"] = float((~kept[hot]).mean())
-        data["lost"] = float((~kept[~hot]).mean()) if (~hot).any() else 0.0
+        visible = p < threshold  # False for nan
+        data["caught"] = float((~visible[hot]).mean())
+        data["lost"] = float((~visible[~hot]).mean()) if (~hot).any() else 0.0
     return scores[utility], data
 
 
 _SHOWN = (
-    "Shares and counts over all queries; no document is named. Caught: sensitive documents that a"
-    " filter withholds. Lost: other documents that it withholds, too. nCS-DCG stands beside the"
-    " empty list, which is often hard to beat: a skill below 0 is worse than showing nothing."
-    " Documents that nobody judged count as not relevant, so that lists with few judged ones are"
+    "Shares and counts over all queries, without naming a document. Caught: sensitive documents"
+    " that a filter withholds. Lost: other documents that it withholds. nCS-DCG is next to that of"
+    " the empty list, which is often hard to beat: a skill below 0 is worse than showing nothing."
+    " Documents without a judgement count as not relevant, so lists with few judged documents are"
     " understated."
 )
 _INFERRED = (
-    "Exposed: sensitive documents in some list that the attacker was shown. Inferred: of the"
-    " others, those that it rightly says exist. False alarms: how often it says so of decoys, that"
-    " do not exist. Risk = exposed + (1 − exposed) · max(0, inferred − false alarms), with 95 %"
-    " intervals over documents."
+    "Exposed: sensitive documents in some list shown to the attacker. Inferred: of the others,"
+    " those whose existence it rightly infers. False alarms: how often it infers the existence of"
+    " decoys, which do not exist. Risk = exposed + (1 − exposed) · max(0, inferred − false"
+    " alarms), with 95 % intervals over documents."
 )
 _COLUMNS = {
     "shown": "shown per query",
@@ -104,42 +105,42 @@ _COLUMNS = {
     "lost": "lost",
     "judged": "judged",
 }
-_PLAIN_COUNTS = ("shown",)  # a number, where the others are shares
+_PLAIN_COUNTS = ("shown",)  # a number; the others are shares
 
 
 @dataclass(eq=False)
-class StrategySummary:
-    """What there is to say of one strategy."""
+class MechanismSummary:
+    """Figures of one mechanism, shown and inferred."""
 
     shown: Mapping[str, Any] = field(default_factory=dict)
     attacks: dict[str, Outcome] = field(default_factory=dict)
 
 
-def sections(told: Mapping[str, StrategySummary]) -> list[Section]:
-    """Return a table of what is shown, and one of what can be inferred."""
-    found = []
-    lists = [_line(spec, one.shown) for spec, one in told.items() if one.shown]
+def sections(summaries: Mapping[str, MechanismSummary]) -> list[Section]:
+    """Return a section on shown and withheld documents, and one on inferred documents."""
+    parts = []
+    lists = [_line(spec, record.shown) for spec, record in summaries.items() if record.shown]
     if lists:
-        names = ("strategy", *_COLUMNS.values(), "nCS-DCG", "empty list", "skill")
+        names = ("mechanism", *_COLUMNS.values(), "nCS-DCG", "empty list", "skill")
         laid = table("What is shown and withheld", [head(*names)], lists)
         hint = tag("p", _SHOWN, class_="hint")
-        found.append(Section("withheld", "Shown and withheld", (hint, laid)))
+        parts.append(Section("withheld", "Shown and withheld", (hint, laid)))
     attacks = [
         _attack(spec, by, exposure)
-        for spec, one in told.items()
-        for by, exposure in one.attacks.items()
+        for spec, record in summaries.items()
+        for by, exposure in record.attacks.items()
     ]
     if attacks:
-        names = ("strategy", "attacker", "exposed", "inferred", "false alarms", "risk")
+        names = ("mechanism", "attack", "exposed", "inferred", "false alarms", "risk")
         laid = table("What a searcher can infer", [head(*names)], attacks)
         hint = tag("p", _INFERRED, class_="hint")
-        found.append(Section("inferred", "What can be inferred", (hint, laid)))
-    return found
+        parts.append(Section("inferred", "What can be inferred", (hint, laid)))
+    return parts
 
 
 def _title(spec: str) -> Markup:
-    named = "relevance alone" if spec == PLAIN else MECHANISMS.parse(spec).brief
-    return tag("th", named, scope="row")
+    label = "relevance alone" if spec == PLAIN else MECHANISMS.parse(spec).brief
+    return tag("th", label, scope="row")
 
 
 def _line(spec: str, shown: Mapping[str, Any]) -> Markup:
@@ -164,7 +165,7 @@ def _cell(value: Estimate) -> Markup:
 
 
 UTILITY, SHOWN, EXPOSURE = "nDCG-visible@10", "shown", "exposure"
-_K = 10  # documents of a list in a study
+_K = 10  # length of a list in a study
 _COMMANDS = "index search evaluate attack"
 
 
@@ -176,16 +177,18 @@ class SensitiveStudy(Study):
     simulated: Annotated[
         bool, Field(description="make labels by a list of words instead of reading them")
     ] = False
-    classifier: Annotated[str, Field(description="what says how likely documents are")] = (
-        "logistic"
-    )
-    folds: Annotated[int, Field(ge=2, le=100, description="of cross-validation")] = 5
-    cost: Annotated[float, Field(ge=0, description="of one sensitive document in nCS-DCG")] = 12.0
+    classifier: Annotated[
+        str, Field(description="classifier that estimates the probabilities")
+    ] = "logistic"
+    folds: Annotated[int, Field(ge=2, le=100, description="folds of cross-validation")] = 5
+    cost: Annotated[
+        float, Field(ge=0, description="cost of one sensitive document in nCS-DCG")
+    ] = 12.0
 
 
 @dataclass(frozen=True, eq=False)
 class SensitiveMaterial:
-    """A collection; `p` (n,) is how likely documents are sensitive, if no classifier says it."""
+    """A collection; `p` (n,) are its sensitivity probabilities, if not from a classifier."""
 
     name: str
     collection: SensitiveCollection
@@ -194,7 +197,7 @@ class SensitiveMaterial:
 
 
 class Sensitive(Experiment):
-    """Search among sensitive documents: what may be shown, and what a searcher can still infer."""
+    """Search among sensitive documents: what is shown, and what a searcher can still infer."""
 
     words: ClassVar[Vocabulary] = Vocabulary(
         title="search among sensitive documents",
@@ -202,10 +205,10 @@ class Sensitive(Experiment):
         subjects="topics",
         size="lists",
         plain="relevance alone",
-        utility=Axis(UTILITY, "nDCG of the ten shown, with sensitive documents of grade 0"),
+        utility=Axis(UTILITY, "nDCG of the ten documents shown, with grade 0 for sensitive ones"),
         risks=(
             Axis(SHOWN, "share of the queries that show a sensitive document"),
-            Axis(EXPOSURE, "a sensitive document is seen, or rightly said to exist"),
+            Axis(EXPOSURE, "a sensitive document is seen, or its existence rightly inferred"),
         ),
         better="the lists are better",
         data="collection",
@@ -228,8 +231,8 @@ class Sensitive(Experiment):
     plane_measure = EXPOSURE
 
     @classmethod
+    @override
     def read(cls, study: SensitiveStudy, report: Report) -> SensitiveMaterial:
-        """Read the collection with its labels."""
         folder = Path(study.collection)
         if study.simulated:
             collection = simulate(load_collection(folder, report))
@@ -239,24 +242,24 @@ class Sensitive(Experiment):
             raise InputError("A study needs queries of at least two topics.")
         return SensitiveMaterial(folder.name, collection)
 
+    @override
     def use(self, material: SensitiveMaterial) -> None:
-        """Keep the collection."""
         self.material, self.collection = material, material.collection
         queries = self.collection.queries
         self._topics = {name: self.collection.topic(name) for name in queries}
         self._rows = {topic: row for row, topic in enumerate(dict.fromkeys(self._topics.values()))}
         self.data, self.n = material.name, len(self._rows)
-        self._summaries: dict[str, StrategySummary] = {}
+        self._summaries: dict[str, MechanismSummary] = {}
         self._quality: Mapping[str, float] = {}
 
     @classmethod
     def content(cls, material: SensitiveMaterial) -> str:
-        """Return the digest of all of a collection that changes results."""
+        """Return the digest of everything in a collection that affects results."""
         return _digest(material.collection)
 
     @classmethod
     def inputs_of(cls, study: SensitiveStudy, material: SensitiveMaterial) -> dict[str, object]:
-        """Return the content of the collection, whatever files it was read from."""
+        """Return the content of the collection, independent of its files."""
         return {
             "data": cls.content(material),
             "classifier": str(classifier(study.classifier)),
@@ -267,35 +270,35 @@ class Sensitive(Experiment):
 
     @classmethod
     def settle(cls, study: SensitiveStudy, name: str, folder: Path) -> SensitiveStudy:
-        """Make paths absolute, and leave the names of collections as they are."""
+        """Make paths absolute, but keep the names of registered collections."""
         classifier(study.classifier)
         settled: SensitiveStudy = super().settle(study, name, folder)
-        named = {
+        unresolved = {
             key: getattr(study, key)
             for key in cls.paths
             if not (folder / getattr(study, key)).exists()
         }
-        return settled.model_copy(update=named)
+        return settled.model_copy(update=unresolved)
 
     @cached_property
     def _order(self) -> Ids:
-        """An order of the sensitive documents that only who has them can undo."""
+        """A secret permutation of the sensitive documents for stored results."""
         count = int((self.collection.sensitive == 1).sum())
         return stream(int(_digest(self.collection)[:16], 16), 0).permutation(count)
 
     def release_step(self, spec: str, size: int) -> Step:
-        """Return the step that shows the lists of a strategy, and measures them, too."""
+        """Return the step that shows and measures the lists of a mechanism."""
         probabilities = "" if self.in_memory else self.step("classify").key
         return self.step("show", spec, size, probabilities)
 
+    @override
     def comparisons(self, mechanism: object) -> list[tuple[str, str]]:
-        """Learn how likely documents are sensitive, and show what ignores that."""
         if mechanism is not None:
             return []
         return [("show", "")] if self.in_memory else [("classify", ""), ("show", "")]
 
     def compute(self, step: Step, of: Result | None) -> Result:
-        """Classify, show or attack; what is kept names no document."""
+        """Return the result of a step, which names no document."""
         if step.kind == "classify":
             quality = cross_validate(
                 self.collection, self.study.classifier, self.study.folds, self.study.seed
@@ -319,9 +322,9 @@ class Sensitive(Experiment):
         return Result({**arrays, "shown": self._any(lists)})
 
     def _searcher(self, spec: str, p: Floats | None) -> Searcher:
-        strategy = self.mechanisms.parse(spec)
-        scene = scene_of(self.collection, strategy, p)
-        searcher: Searcher = self.remembered(spec, lambda: strategy.open(scene))
+        mechanism = self.mechanisms.parse(spec)
+        scene = scene_of(self.collection, mechanism, p)
+        searcher: Searcher = self.remembered(spec, lambda: mechanism.open(scene))
         return searcher
 
     def _any(self, lists: Mapping[str, Ids]) -> Floats:
@@ -330,7 +333,7 @@ class Sensitive(Experiment):
         return self._by_topic({name: float(value) for name, value in hot.items()})
 
     def _by_topic(self, values: Mapping[str, float]) -> Floats:
-        """Return the mean of each topic (n,); nan where no query has a value."""
+        """Return the mean of each topic (n,); nan without values."""
         means: Floats = np.full(self.n, np.nan)
         for topic, row in self._rows.items():
             own = [v for q, v in values.items() if self._topics.get(q) == topic and np.isfinite(v)]
@@ -338,20 +341,20 @@ class Sensitive(Experiment):
         return means
 
     def _shown(self, step: Step, lists: Mapping[str, Ids], p: Floats | None) -> Result:
-        strategy = self.mechanisms.parse(step.spec) if step.spec else None
+        mechanism = self.mechanisms.parse(step.spec) if step.spec else None
         values, data = figures_of(
-            self.collection, lists, p, strategy, self.material.k, self.study.cost
+            self.collection, lists, p, mechanism, self.material.k, self.study.cost
         )
         arrays = {"utility": self._by_topic(values)} | ({} if p is None else {"p": p})
         return Result(arrays, data)
 
+    @override
     def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
-        """Yield the utility by topic, and what attackers see and infer."""
         del cell
         if step.kind == "classify":
             self._quality = result.data
             return
-        summary = self._summaries.setdefault(step.spec or PLAIN, StrategySummary())
+        summary = self._summaries.setdefault(step.spec or PLAIN, MechanismSummary())
         if step.kind == "show":
             summary.shown = result.data
             yield Figure("utility", UTILITY, result.arrays["utility"])
@@ -360,15 +363,15 @@ class Sensitive(Experiment):
         summary.attacks[step.by] = exposure
         if ATTACKS.parse(step.by).name == "queries":
             yield Figure("risk", SHOWN, result.arrays["shown"], by=step.by)
-        # What is not seen has the same risk each, so that the mean is that of the attack. The
-        # documents are dealt out to topics, at least two to each: the difference of two rates is
-        # as uncertain as one rate of half as many cases, and bounds must not be lower.
+        # Unseen documents have equal risks with the attack's mean. They are spread over topics, at
+        # least two to each: the difference of two rates is as uncertain as one rate of half as
+        # many cases, and bounds must not be lower.
         risks = exposure.per_record
         groups = min(self.n, max(1, len(risks) // 2))
         yield Figure("risk", EXPOSURE, risks, np.arange(len(risks)) % groups, by=step.by)
 
+    @override
     def facts(self) -> Sequence[tuple[str, str]]:
-        """Say how much there is, and how good the classifier is."""
         hot = int((self.collection.sensitive == 1).sum())
         quality = [(f"classifier: {says}", f"{self._quality[name]:.3f}")
                    for name, says in QUALITY.items() if name in self._quality]  # fmt: skip
@@ -381,29 +384,29 @@ class Sensitive(Experiment):
             ("cost of a sensitive document in nCS-DCG", f"{self.study.cost:g}"),
         ]
 
+    @override
     def notes(self) -> Sequence[str]:
-        """Say what the figures are not."""
         return [
-            "Nothing is drawn, and no strategy gives differential privacy. Prefilter's answers do"
-            " not depend on what it withholds, for documents that the filter caught.",
-            "Risks of attackers are over sensitive documents, dealt out to as many groups as there"
-            " are topics; utility is over topics that have a relevant document that may be shown.",
-            "An attacker that finds nothing proves nothing: another may ask more.",
-            "Strategies that learn were fitted to other topics and other documents.",
-            *(["The labels were made by a list of words: they say how strategies compare, and"
-               " little of real sensitivity."] if self.study.simulated else []),
+            "Nothing is random, and no mechanism is differentially private. The answers of"
+            " prefilter do not depend on withheld documents, if the filter caught them.",
+            "Risks of attacks are over sensitive documents, spread over as many groups as there"
+            " are topics; utility is over topics with a relevant document that may be shown.",
+            "An attack that finds nothing proves nothing: another one may find more.",
+            "Mechanisms that learn were trained on other topics and other documents.",
+            *(["The labels come from a list of words: they show how mechanisms compare, and"
+               " little about real sensitivity."] if self.study.simulated else []),
         ]  # fmt: skip
 
+    @override
     def sections(self, results: Results) -> Sequence[Section]:
-        """Say what is shown and withheld, and what each attacker found; in figures alone."""
         del results
         return sections(self._summaries)
 
 
 def _digest(collection: SensitiveCollection) -> str:
-    """Return the digest of all of a collection that changes results."""
+    """Return the digest of everything in a collection that affects results."""
     parts = [collection.documents.digest, collection.sensitive.tobytes().hex()]
-    parts += [repr(sorted(dict(one).items())) for one in collection.metadata]
+    parts += [repr(sorted(dict(entry).items())) for entry in collection.metadata]
     parts += [part for name, text in collection.queries.items() for part in (name, text)]
     parts += [repr(sorted(collection.topics.items())), repr(sorted(collection.hidden))]
     parts += [repr((q, sorted(g.items()))) for q, g in sorted(collection.judgements.items())]

@@ -212,17 +212,17 @@ def read_texts(bench: TaskBench, classifier: Classifier, of: Result | None) -> R
     codes = {label: number for number, label in enumerate(bench.labelled.classes)}
     labels = np.array([codes[label] for label in bench.test.labels], dtype=np.int64)
     common = codes[bench.training.majority]
-    plain = labels == bench.plain_predictions(
+    unprotected = labels == bench.plain_predictions(
         str(classifier), lambda: read(plain_model, [[text] for text in bench.texts], common)
     )
-    right = plain
+    right = unprotected
     if of is not None:
         model = plain_model
         if classifier.protected:
             texts = _protected_training(bench, classifier, of.data["training"])
             model = bench.learn(classifier, texts)
         right = read(model, of.data["variants"], common) == labels
-    arrays = {"right": right, "plain": plain, "majority": labels == common}
+    arrays = {"right": right, "plain": unprotected, "majority": labels == common}
     return Result({name: values.astype(np.float64) for name, values in arrays.items()})
 
 
@@ -243,12 +243,14 @@ def read(model: Model, rows: Rows, common: int) -> Ids:
 
 def _protected_training(bench: TaskBench, classifier: Classifier, rows: Rows) -> Labelled:
     """Return the protected training texts of a classifier, with their labels."""
-    plain = bench.training_texts(classifier)
+    unprotected = bench.training_texts(classifier)
     pairs = [
-        (row[0], label) for row, label in zip(rows[: len(plain)], plain.labels, strict=True) if row
+        (row[0], label)
+        for row, label in zip(rows[: len(unprotected)], unprotected.labels, strict=True)
+        if row
     ]
     return Labelled(
-        tuple(text for text, _ in pairs), tuple(label for _, label in pairs), plain.name
+        tuple(text for text, _ in pairs), tuple(label for _, label in pairs), unprotected.name
     )
 
 
@@ -368,8 +370,9 @@ class Tasks(Experiment):
             unit = WORDS.subject if outcome.unit == "query" else outcome.unit
             yield from ranked(replace(outcome, unit=unit), step.by, WORDS)
             return
-        right, plain, majority = (result.arrays[name] for name in ("right", "plain", "majority"))
-        yield Figure("utility", ABOVE, above_majority(right, plain, majority), task=step.by)
+        names = ("right", "plain", "majority")
+        right, unprotected, majority = (result.arrays[name] for name in names)
+        yield Figure("utility", ABOVE, above_majority(right, unprotected, majority), task=step.by)
         yield Figure("utility", ACCURACY, right, task=step.by, plane=False)
 
     def cost(self, cell: Cell, release: Result) -> Guarantee:

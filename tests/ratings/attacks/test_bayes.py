@@ -33,30 +33,30 @@ def test_the_likelihood_is_that_of_enumeration() -> None:
     data = people(12, 9, 4)
     release = ratings.protect(data, "krr(epsilon=1)", rng=0)
     scene = Scene(release, data, np.random.default_rng(0), 4.0)
-    seen = released_ratings(scene, "bayes")
-    law = law_of(seen.mechanism, data)
-    prior = level_frequencies(law.chances, np.asarray(seen.data.value - 1, dtype=np.int64))
-    scores = Bayes(known=3, wrong=1).ready(seen, scene)
+    observed = released_ratings(scene, "bayes")
+    law = law_of(observed.mechanism, data)
+    prior = level_frequencies(law.chances, np.asarray(observed.data.value - 1, dtype=np.int64))
+    scores = Bayes(known=3, wrong=1).ready(observed, scene)
     items, values = np.array([0, 4, 5]), np.array([5.0, 3.0, 4.0])
-    found = scores(items, values, np.full(3, np.nan))
+    actual = scores(items, values, np.full(3, np.nan))
     for user in range(data.n):
-        rows = seen.data.rows(user)
-        own = dict(zip(seen.data.item[rows].tolist(), seen.data.value[rows], strict=True))
+        rows = observed.data.rows(user)
+        own = dict(zip(observed.data.item[rows].tolist(), observed.data.value[rows], strict=True))
         shared = [i for i in range(3) if items[i] in own]
         if len(shared) != 2:
-            assert found[user] == -np.inf
+            assert actual[user] == -np.inf
             continue
         chance = 0.0
         for true in product(range(5), repeat=2):
-            one = 1.0
+            entry = 1.0
             for level, i in zip(true, shared, strict=True):
                 got = int(own[int(items[i])]) - 1
                 total = float(prior @ law.chances[:, got])
-                one *= prior[level] * law.chances[level, got] / total
-                one *= value_likelihood(values[i], law.levels)[level]
-            chance += one
+                entry *= prior[level] * law.chances[level, got] / total
+                entry *= value_likelihood(values[i], law.levels)[level]
+            chance += entry
         ways = comb(len(own), 2) * comb(data.m - len(own), 1)
-        assert found[user] == pytest.approx(np.log(chance / ways), rel=1e-9)
+        assert actual[user] == pytest.approx(np.log(chance / ways), rel=1e-9)
 
 
 def test_what_is_said_is_off_by_one_and_clipped() -> None:
@@ -69,8 +69,8 @@ def test_frequencies_are_found_behind_noise() -> None:
     rng = np.random.default_rng(0)
     law = law_of("krr(epsilon=1.5)", people(4, 8, 3)).chances
     true = rng.choice(5, 40_000, p=[0.05, 0.1, 0.2, 0.3, 0.35])
-    seen = (rng.random(40_000)[:, None] > law[true].cumsum(axis=1)).sum(axis=1)
-    assert level_frequencies(law, seen) == pytest.approx([0.05, 0.1, 0.2, 0.3, 0.35], abs=0.03)
+    observed = (rng.random(40_000)[:, None] > law[true].cumsum(axis=1)).sum(axis=1)
+    assert level_frequencies(law, observed) == pytest.approx([0.05, 0.1, 0.2, 0.3, 0.35], abs=0.03)
 
 
 def test_a_mechanism_without_a_law_is_refused() -> None:

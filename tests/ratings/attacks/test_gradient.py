@@ -29,26 +29,26 @@ class Masked(Recommender):
 
 
 def test_one_update_gives_all_items_and_values() -> None:
-    found = ratings.attack(Masked(secure=False), DATA, "gradient", rng=0)
-    assert float(found.success) == 1
-    assert found.details["exact item sets"] == 1
-    assert found.details["values right"] == 1
-    assert found.details["most frequent value"] < 0.6
-    assert found.baseline is not None
-    assert 0 < found.baseline < 0.6
-    named = ratings.attack("als(factors=6)", DATA, "gradient(clients=20)", rng=0)
-    assert len(named.per_record) == 20
-    assert float(named.success) == 1
+    actual = ratings.attack(Masked(secure=False), DATA, "gradient", rng=0)
+    assert float(actual.success) == 1
+    assert actual.details["exact item sets"] == 1
+    assert actual.details["values right"] == 1
+    assert actual.details["most frequent value"] < 0.6
+    assert actual.baseline is not None
+    assert 0 < actual.baseline < 0.6
+    labels = ratings.attack("als(factors=6)", DATA, "gradient(clients=20)", rng=0)
+    assert len(labels.per_record) == 20
+    assert float(labels.success) == 1
 
 
 def test_a_sum_tells_no_more_than_popularity() -> None:
-    found = ratings.attack(Masked(), DATA, "gradient", rng=0)
-    assert found.risk < 0.1
+    actual = ratings.attack(Masked(), DATA, "gradient", rng=0)
+    assert actual.risk < 0.1
     real = ratings.attack("federated(factors=4)", DATA, "gradient", rng=0)
     assert real.risk < 0.1
     bare = ratings.attack("federated(factors=4, secure=False)", DATA, "gradient", rng=0)
     assert bare.details["exact item sets"] == 1
-    assert found.details["values right"] == 0
+    assert actual.details["values right"] == 0
 
 
 @pytest.mark.parametrize(("scale", "step"), [((1.0, 5.0), 1.0), ((-10.0, 10.0), 0.25)])
@@ -58,8 +58,8 @@ def test_the_length_is_found_on_any_scale(scale: tuple[float, float], step: floa
     items = np.sort(rng.choice(40, 9, replace=False))
     levels = round((scale[1] - scale[0]) / step) + 1
     values = np.asarray(scale[0] + step * rng.integers(0, levels, 9), dtype=np.float64)
-    found, guessed = read(update(items, values, factors), scale, step)
-    assert np.array_equal(found, items)
+    actual, guessed = read(update(items, values, factors), scale, step)
+    assert np.array_equal(actual, items)
     assert np.array_equal(guessed, values)
     assert not len(read(update(items[:0], values[:0], factors), scale, step)[0])
 
@@ -67,7 +67,7 @@ def test_the_length_is_found_on_any_scale(scale: tuple[float, float], step: floa
 def test_an_update_is_the_gradient_of_the_squared_error() -> None:
     rng = np.random.default_rng(2)
     factors, items, values = rng.normal(size=(6, 2)), np.array([1, 4]), np.array([2.0, 5.0])
-    sent = update(items, values, factors)
+    messages = update(items, values, factors)
     own = factors[items]
     p = np.linalg.solve(own.T @ own + 0.1 * np.eye(2), own.T @ values)
 
@@ -79,7 +79,7 @@ def test_an_update_is_the_gradient_of_the_squared_error() -> None:
             moved = factors.copy()
             moved[item, axis] += 1e-6
             slope = (loss(moved) - loss(factors)) / 1e-6
-            assert sent.gradient[item, axis] == pytest.approx(slope, abs=1e-4)
+            assert messages.gradient[item, axis] == pytest.approx(slope, abs=1e-4)
 
 
 def test_overlap_is_the_f1_of_sets() -> None:

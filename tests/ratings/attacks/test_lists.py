@@ -37,7 +37,7 @@ def test_who_knows_more_finds_the_new_item() -> None:
 def test_what_has_no_lists_is_refused() -> None:
     with pytest.raises(InputError, match="lists of related items"):
         ratings.attack("pseudonyms", DATA, "lists", rng=0)
-    with pytest.raises(InputError, match="use itemknn"):
+    with pytest.raises(InputError, match="Use itemknn"):
         ratings.attack("popularity", DATA, "lists(known=3)", rng=0)
-    with pytest.raises(InputError, match="Nobody likes more than 90"):
+    with pytest.raises(InputError, match="No user likes more than 90"):
         ratings.attack("itemknn(k=10)", DATA, "lists(known=90)", rng=0)

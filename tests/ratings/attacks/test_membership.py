@@ -26,31 +26,31 @@ DATA = people(400, 150, 14)
 
 @pytest.mark.parametrize("spec", ["itemknn(k=10)", "popularity", "ease(reg=2)"])
 def test_models_without_privacy_tell_who_was_in_them(spec: str) -> None:
-    found = ratings.attack(spec, DATA, "membership", rng=3)
-    assert found.success.low > 0.15
-    assert found.baseline == 0
-    assert found.details["auc"] > 0.6
-    assert found.details["at least"] < float(found.success)
-    assert "proved bound" not in found.details
-    rates = found.details["true positives"] - found.details["false positives"]
-    assert float(found.success) == pytest.approx(rates)
+    actual = ratings.attack(spec, DATA, "membership", rng=3)
+    assert actual.success.low > 0.15
+    assert actual.baseline == 0
+    assert actual.details["auc"] > 0.6
+    assert actual.details["at least"] < float(actual.success)
+    assert "proved bound" not in actual.details
+    rates = actual.details["true positives"] - actual.details["false positives"]
+    assert float(actual.success) == pytest.approx(rates)
 
 
 def test_a_private_model_keeps_within_its_bound() -> None:
-    found = ratings.attack("dppopularity(epsilon=0.5)", DATA, "membership", rng=3)
-    assert found.details["proved bound"] == pytest.approx(math.tanh(0.25))
-    assert found.details["at least"] <= found.details["proved bound"]
-    assert found.details["exceeds it"] == 0
+    actual = ratings.attack("dppopularity(epsilon=0.5)", DATA, "membership", rng=3)
+    assert actual.details["proved bound"] == pytest.approx(math.tanh(0.25))
+    assert actual.details["at least"] <= actual.details["proved bound"]
+    assert actual.details["exceeds it"] == 0
     loose = ratings.attack("dppopularity(epsilon=40, items=14)", DATA, "membership", rng=3)
-    assert loose.success > found.success + 0.1
+    assert loose.success > actual.success + 0.1
 
 
 def test_a_model_that_breaks_its_promise_is_caught() -> None:
     rng = np.random.default_rng(0)
     members, others = rng.normal(3, 1, 200), rng.normal(0, 1, 200)
     claim = Guarantee("dp", 0.1, unit="user")
-    found = decide_by_threshold(members, others, rng, claim, "user")
-    assert found.details["exceeds it"] == 1
+    actual = decide_by_threshold(members, others, rng, claim, "user")
+    assert actual.details["exceeds it"] == 1
     assert decide_by_threshold(others, others, rng, claim, "user").details["exceeds it"] == 0
     for weaker in (None, NOTHING, Guarantee("dp", 0.1, unit="rating"), Guarantee("dp", math.inf)):
         assert dp_bound(weaker) is None
@@ -70,7 +70,7 @@ def test_thresholds_are_chosen_on_people_who_do_not_count() -> None:
         decide_by_threshold(rng.normal(size=80), rng.normal(size=80), rng, None, "user")
         for _ in range(60)
     ]
-    mean = np.mean([float(one.success) for one in noise])
+    mean = np.mean([float(entry.success) for entry in noise])
     assert abs(mean) < 0.05  # on the same people it would be about 0.15
     members, others = np.array([5.0, 6.0, 1.0]), np.array([1.0, 2.0, 3.0])
     cut = threshold(members, others)
@@ -89,9 +89,9 @@ def shown(**arrays: object) -> Model:
         def ratings(self, users: np.ndarray, items: np.ndarray) -> Floats:
             raise NotImplementedError
 
-    made = Bare("bare", SMALL, 4.0, NOTHING, seeded=False)
-    vars(made).update(arrays)
-    return made
+    output = Bare("bare", SMALL, 4.0, NOTHING, seeded=False)
+    vars(output).update(arrays)
+    return output
 
 
 SMALL = people(30, 20, 8)
@@ -99,12 +99,12 @@ SMALL = people(30, 20, 8)
 
 def rows_of(means: Floats) -> Floats:
     """Return what is left of all ratings (n, m), 0 where there is none."""
-    left = np.zeros((SMALL.n, SMALL.m))
-    left[SMALL.user, SMALL.item] = SMALL.value - means[SMALL.item]
-    rated = np.zeros_like(left)
+    residual = np.zeros((SMALL.n, SMALL.m))
+    residual[SMALL.user, SMALL.item] = SMALL.value - means[SMALL.item]
+    rated = np.zeros_like(residual)
     rated[SMALL.user, SMALL.item] = 1
-    own = left.sum(axis=1) / (rated.sum(axis=1) + 5)
-    return np.asarray(left - rated * own[:, None], dtype=np.float64)
+    own = residual.sum(axis=1) / (rated.sum(axis=1) + 5)
+    return np.asarray(residual - rated * own[:, None], dtype=np.float64)
 
 
 def test_statistics_are_those_of_the_formulas() -> None:
@@ -126,16 +126,16 @@ def test_statistics_are_those_of_the_formulas() -> None:
     assert statistics(shown(weights=weights), suspects) == pytest.approx(mean)
     means = rng.uniform(2, 4, SMALL.m)
     rows = rows_of(means)
-    some = rows[::2].T @ rows[::2]
-    apart = some / np.trace(some) - rows.T @ rows / np.trace(rows.T @ rows)
-    want = np.einsum("ui,ij,uj->u", rows, apart, rows) / np.square(rows).sum(axis=1)
-    assert statistics(shown(gram=some, means=means), suspects) == pytest.approx(want)
+    subset = rows[::2].T @ rows[::2]
+    distance = subset / np.trace(subset) - rows.T @ rows / np.trace(rows.T @ rows)
+    want = np.einsum("ui,ij,uj->u", rows, distance, rows) / np.square(rows).sum(axis=1)
+    assert statistics(shown(gram=subset, means=means), suspects) == pytest.approx(want)
     factors = rng.normal(size=(SMALL.m, 3))
-    for user, one in enumerate(statistics(shown(factors=factors, means=means), suspects)):
+    for user, entry in enumerate(statistics(shown(factors=factors, means=means), suspects)):
         items = SMALL.item[SMALL.rows(user)]
-        own, left = factors[items], rows[user, items]
-        p = np.linalg.solve(own.T @ own + 0.2 * np.eye(3), own.T @ left)
-        assert one == pytest.approx(-np.mean((left - own @ p) ** 2))
+        own, residual = factors[items], rows[user, items]
+        p = np.linalg.solve(own.T @ own + 0.2 * np.eye(3), own.T @ residual)
+        assert entry == pytest.approx(-np.mean((residual - own @ p) ** 2))
 
 
 def test_a_covariance_tells_who_was_in_it() -> None:
@@ -143,46 +143,46 @@ def test_a_covariance_tells_who_was_in_it() -> None:
     means = np.full(data.m, 3.0)
     rows = [Suspects(data, 4.0).residual(user, means) for user in range(data.n)]
     gram = np.zeros((data.m, data.m))
-    for items, left in rows[:100]:
-        gram[np.ix_(items, items)] += np.outer(left, left)
+    for items, residual in rows[:100]:
+        gram[np.ix_(items, items)] += np.outer(residual, residual)
     model = shown(gram=gram, means=means)
-    found = statistics(model, Suspects(data, 4.0))
-    assert found[:100].mean() > found[100:].mean()
-    assert (found[:100] > np.median(found)).mean() > 0.6
+    actual = statistics(model, Suspects(data, 4.0))
+    assert actual[:100].mean() > actual[100:].mean()
+    assert (actual[:100] > np.median(actual)).mean() > 0.6
 
 
 def test_a_rating_that_was_trained_on_scores_higher() -> None:
-    found = ratings.attack("itemknn(k=10)", DATA, "membership(of='rating')", rng=1)
-    assert found.success.low > 0
-    assert found.unit == "rating"
+    actual = ratings.attack("itemknn(k=10)", DATA, "membership(of='rating')", rng=1)
+    assert actual.success.low > 0
+    assert actual.unit == "rating"
     train, _ = ratings.split(DATA)
     model = ratings.recommender("itemknn(k=10)").fit(train, 4.0)
     again = ratings.attack(model, DATA, "membership(of='rating')", rng=1)
-    assert float(again.success) == float(found.success)
-    with pytest.raises(InputError, match="not trained on"):
+    assert float(again.success) == float(actual.success)
+    with pytest.raises(InputError, match="no held-out like"):
         ratings.attack(model, train, "membership(of='rating')", rng=1)
 
 
 def test_a_given_release_or_model_needs_people_who_are_not_in_it() -> None:
     train, _ = parts()
-    with pytest.raises(InputError, match="hand in the spec"):
+    with pytest.raises(InputError, match="Pass the spec"):
         ratings.attack(ratings.protect(train, "pseudonyms", rng=0), train, "membership", rng=0)
     inside = np.arange(0, DATA.n, 2)
     part = DATA.of_users(inside)
     model = ratings.recommender("popularity").fit(part, 4.0)
-    found = ratings.attack(model, DATA, "membership", rng=0)
-    assert found.success.low > 0.15
+    actual = ratings.attack(model, DATA, "membership", rng=0)
+    assert actual.success.low > 0.15
     release = ratings.protect(part, "pseudonyms", rng=0)
     assert release.rows is not None
-    moved = replace(release, rows=tuple(int(inside[one]) for one in release.rows))
-    found = ratings.attack(moved, DATA, "membership(learner='itemknn(k=10)')", rng=0)
-    assert found.success.low > 0.1
+    moved = replace(release, rows=tuple(int(inside[entry]) for entry in release.rows))
+    actual = ratings.attack(moved, DATA, "membership(learner='itemknn(k=10)')", rng=0)
+    assert actual.success.low > 0.1
 
 
 def test_what_cannot_be_read_is_refused() -> None:
-    with pytest.raises(InputError, match="shows none of them"):
+    with pytest.raises(InputError, match="needs a model with"):
         statistics(shown(), Suspects(SMALL, 4.0))
-    with pytest.raises(InputError, match="a recommender or of a model"):
+    with pytest.raises(InputError, match="a recommender or a model"):
         ratings.attack("pseudonyms", DATA, "membership(of='rating')", rng=0)
-    with pytest.raises(InputError, match="four people"):
+    with pytest.raises(InputError, match="at least four members"):
         ratings.attack("popularity", people(6, 20, 5), "membership", rng=0)

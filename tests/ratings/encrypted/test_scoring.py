@@ -24,11 +24,11 @@ def test_scores_are_those_of_the_plain_product(d: int, m: int) -> None:
 
 def test_a_question_is_encrypted_anew_and_holds_no_secret() -> None:
     asker, x = KeyHolder(), np.array([0.25, -0.5])
-    one, two = asker.ask(x), asker.ask(x)
-    assert one.parts[0] != two.parts[0]
-    assert "0.25" not in repr(one)
+    first, second = asker.ask(x), asker.ask(x)
+    assert first.parts[0] != second.parts[0]
+    assert "0.25" not in repr(first)
     stranger = KeyHolder()
-    scores = stranger.scores(answer(one, np.eye(2)), 2)
+    scores = stranger.scores(answer(first, np.eye(2)), 2)
     assert np.abs(scores - x).max() > 1
 
 
@@ -37,9 +37,9 @@ def test_secret_keys_and_garbage_are_refused() -> None:
     question = asker.ask(np.array([1.0, 2.0]))
     private = asker._context.serialize(save_secret_key=True)
     for wrong, words in (
-        (Question(private, question.parts, 2), "must stay at home"),
-        (Question(b"garbage", question.parts, 2), "garbled"),
-        (Question(question.context, (b"x", b"y"), 2), "garbled"),
+        (Question(private, question.parts, 2), "must stay private"),
+        (Question(b"garbage", question.parts, 2), "invalid"),
+        (Question(question.context, (b"x", b"y"), 2), "invalid"),
         (Question(question.context, question.parts[:1] * 3, 2), "number of parts"),
     ):
         with pytest.raises(ProtocolError, match=words):

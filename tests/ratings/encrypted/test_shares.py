@@ -20,9 +20,9 @@ def test_products_are_exact_modulo_the_range(x: list[int]) -> None:
 
 
 def test_shares_add_up_and_each_alone_is_uniform() -> None:
-    one, two = shares_of(np.zeros(8000, dtype=np.int64))
-    assert not (one + two).any()
-    for share in (one, two):
+    first, second = shares_of(np.zeros(8000, dtype=np.int64))
+    assert not (first + second).any()
+    for share in (first, second):
         octets = np.bincount(share.view(np.uint8), minlength=256)
         assert ((octets - 250.0) ** 2 / 250.0).sum() < 350  # chi-square, 255 degrees, p < 1e-4
 
@@ -39,24 +39,24 @@ def test_nothing_that_a_party_received_repeats_an_input() -> None:
 
 
 def test_a_triple_serves_once() -> None:
-    one, two = shares_of([1, 2, 3])
+    first, second = shares_of([1, 2, 3])
     half, other = deal(3)
-    holder = Holder(one, one, first=True)
-    with pytest.raises(ProtocolError, match="after it was opened"):
-        holder.product((one, one), (two, two))
+    holder = Holder(first, first, first=True)
+    with pytest.raises(ProtocolError, match="needs opened shares"):
+        holder.product((first, first), (second, second))
     opened = holder.opened(half)
     with pytest.raises(ProtocolError, match="one product"):
         holder.opened(half)
-    holder.product(opened, (two, two))
+    holder.product(opened, (second, second))
     with pytest.raises(ProtocolError, match="once"):
-        holder.product(opened, (two, two))
+        holder.product(opened, (second, second))
     with pytest.raises(ProtocolError, match="its length"):
-        Holder(one[:2], one[:2], first=False).opened(other)
+        Holder(first[:2], first[:2], first=False).opened(other)
 
 
 def test_bad_vectors_are_refused() -> None:
     for wrong in ([0.5], [[1]], []):
-        with pytest.raises(InputError, match="whole numbers"):
+        with pytest.raises(InputError, match="integers"):
             shares_of(wrong)
     with pytest.raises(InputError, match="one length"):
         inner_product([1], [1, 2])

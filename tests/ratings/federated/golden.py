@@ -18,5 +18,7 @@ needs_jester = pytest.mark.skipif(not JESTER.is_file(), reason="the jester set i
 
 def golden_sum() -> dict[str, str]:
     """Return the values of the secure sum; lists as JSON."""
-    told = json.loads(_FILE.read_text(encoding="utf-8"))["secure_sum"]
-    return {key: one if isinstance(one, str) else json.dumps(one) for key, one in told.items()}
+    text = json.loads(_FILE.read_text(encoding="utf-8"))["secure_sum"]
+    return {
+        key: entry if isinstance(entry, str) else json.dumps(entry) for key, entry in text.items()
+    }

@@ -27,21 +27,21 @@ class Scene:
     """Five clients, brought to any phase by an honest server, and what it has to hand."""
 
     def __init__(self, *, signed: bool = False, label: bytes = LABEL) -> None:
-        self.signing = {one: random_key() for one in range(1, N + 1)} if signed else {}
-        known = {one: signing_public(key) for one, key in self.signing.items()} or None
+        self.signing = {entry: random_key() for entry in range(1, N + 1)} if signed else {}
+        registered = {entry: signing_public(key) for entry, key in self.signing.items()} or None
         self.clients = {
-            one: Client(one, T, len(WORDS), label, self.signing.get(one), known)
-            for one in range(1, N + 1)
+            entry: Client(entry, T, len(WORDS), label, self.signing.get(entry), registered)
+            for entry in range(1, N + 1)
         }
         self.server = Server(T, len(WORDS), label, signed=signed)
-        self.keys = {one: client.keys() for one, client in self.clients.items()}
+        self.keys = {entry: client.keys() for entry, client in self.clients.items()}
         self.roster = self.server.roster(self.keys)
         self.parcels: dict[int, Parcels] = {}
         self.survivors = Survivors(())
         self.request = Request((), (), {})
 
     def shared(self, **lie: bytes) -> "Scene":
-        shares = {one: client.shares(self.roster) for one, client in self.clients.items()}
+        shares = {entry: client.shares(self.roster) for entry, client in self.clients.items()}
         shares[2] = replace(shares[2], **lie)  # type: ignore[arg-type]
         self.parcels = self.server.parcels(shares)
         return self
@@ -49,27 +49,29 @@ class Scene:
     def masked(self, **lie: bytes) -> "Scene":
         self.shared(**lie)
         masked = {
-            one: client.masked(self.parcels[one], WORDS)
-            for one, client in self.clients.items()
-            if one != 5
+            entry: client.masked(self.parcels[entry], WORDS)
+            for entry, client in self.clients.items()
+            if entry != 5
         }
         self.survivors = self.server.survivors(masked)
         return self
 
     def signed(self, **lie: bytes) -> "Scene":
         self.masked(**lie)
-        told = {one: self.clients[one].sign(self.survivors) for one in self.survivors.numbers}
-        self.request = self.server.request(told)
+        text = {
+            entry: self.clients[entry].sign(self.survivors) for entry in self.survivors.numbers
+        }
+        self.request = self.server.request(text)
         return self
 
 
 def refused(work: Callable[[], object], words: str) -> None:
     with pytest.raises(ProtocolError, match=words) as caught:
         work()
-    told = str(caught.value)
-    assert told.endswith(".")
-    assert "\n" not in told
-    assert "b'" not in told
+    text = str(caught.value)
+    assert text.endswith(".")
+    assert "\n" not in text
+    assert "b'" not in text
 
 
 def changed(given: dict[int, bytes], number: int, value: bytes) -> dict[int, bytes]:
@@ -79,7 +81,7 @@ def changed(given: dict[int, bytes], number: int, value: bytes) -> dict[int, byt
 @pytest.mark.parametrize("signed", [False, True])
 def test_honest_server_opens_the_sum(signed: bool) -> None:
     scene = Scene(signed=signed).signed()
-    answers = {one: scene.clients[one].unmask(scene.request) for one in range(1, 5)}
+    answers = {entry: scene.clients[entry].unmask(scene.request) for entry in range(1, 5)}
     assert (scene.server.total(answers) == 4 * WORDS).all()
 
 
@@ -92,20 +94,20 @@ def test_second_unmasking_is_refused_also_for_the_same_request() -> None:
 def test_refused_request_cannot_be_repaired() -> None:
     scene = Scene().signed()
     client = scene.clients[1]
-    refused(lambda: client.unmask(replace(scene.request, dropped=(5, 1))), "survivor and as")
+    refused(lambda: client.unmask(replace(scene.request, dropped=(5, 1))), "both a survivor")
     refused(lambda: client.unmask(scene.request), "again")
 
 
 @pytest.mark.parametrize(
     ("survivors", "dropped", "words"),
     [
-        ((1, 2, 3, 4), (4, 5), "as survivor and as dropped"),
-        ((1, 2, 3), (4, 5), "3 clients survived, and 4 are needed"),
-        ((1, 2, 3, 4), (), "does not name exactly"),
-        ((1, 2, 3, 4), (5, 6), "does not name exactly"),
-        ((2, 3, 4, 5), (1,), "do not name a client that is asked"),
-        ((1, 1, 2, 3), (4, 5), "not those who sent shares"),
-        ((1, 2, 3, 5), (4,), "others than were told before"),
+        ((1, 2, 3, 4), (4, 5), "both a survivor and dropped"),
+        ((1, 2, 3), (4, 5), "needs 4 clients, and 3 survived"),
+        ((1, 2, 3, 4), (), "must name exactly"),
+        ((1, 2, 3, 4), (5, 6), "must name exactly"),
+        ((2, 3, 4, 5), (1,), "lack this client"),
+        ((1, 1, 2, 3), (4, 5), "must be clients that sent shares"),
+        ((1, 2, 3, 5), (4,), "differ from the signed ones"),
     ],
 )
 def test_request_for_more_than_the_sum_is_refused(
@@ -121,7 +123,7 @@ def test_survivors_need_signatures_of_the_threshold() -> None:
         scene = Scene(signed=True).signed()
         few = dict(list(scene.request.signatures.items())[:count])
         request = replace(scene.request, signatures=few)
-        refused(lambda s=scene, r=request: s.clients[1].unmask(r), f"{count} clients signed")  # type: ignore[misc]
+        refused(lambda s=scene, r=request: s.clients[1].unmask(r), f"{count} signed")  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("wrong", ["survivors", "keys", "round", "stranger", "peer", "none"])
@@ -130,31 +132,31 @@ def test_signatures_of_something_else_do_not_count(wrong: str) -> None:
     survivors, before = scene.survivors.numbers, Scene(signed=True).roster
     digest = primitives.roster_digest(LABEL, scene.roster.sealing, scene.roster.masking)
     replayed = primitives.roster_digest(LABEL, before.sealing, before.masking)
-    told = primitives.of_survivors(LABEL, digest, survivors)
+    text = primitives.of_survivors(LABEL, digest, survivors)
     earlier = primitives.of_survivors(b"round-6", digest, survivors)
     others = primitives.of_survivors(LABEL, digest, (1, 2, 3, 5))
     signed = {
         "survivors": signature(scene.signing[4], others),
         "keys": signature(scene.signing[4], primitives.of_survivors(LABEL, replayed, survivors)),
         "round": signature(scene.signing[4], earlier),
-        "stranger": signature(random_key(), told),
+        "stranger": signature(random_key(), text),
         "peer": scene.request.signatures[3],
         "none": b"",
     }[wrong]
     mixed = changed(scene.request.signatures, 4, signed)
     request = replace(scene.request, signatures=mixed)
-    refused(lambda: scene.clients[1].unmask(request), "3 clients signed")
+    refused(lambda: scene.clients[1].unmask(request), "3 signed")
 
 
 def test_client_that_dropped_cannot_sign_for_survivors() -> None:
     scene = Scene(signed=True).signed()
     digest = primitives.roster_digest(LABEL, scene.roster.sealing, scene.roster.masking)
-    told = primitives.of_survivors(LABEL, digest, scene.survivors.numbers)
+    text = primitives.of_survivors(LABEL, digest, scene.survivors.numbers)
     swapped = dict(scene.request.signatures)
     del swapped[4]
-    swapped[5] = signature(scene.signing[5], told)
+    swapped[5] = signature(scene.signing[5], text)
     request = replace(scene.request, signatures=swapped)
-    refused(lambda: scene.clients[1].unmask(request), "3 clients signed")
+    refused(lambda: scene.clients[1].unmask(request), "3 signed")
 
 
 def _roster(scene: Scene, **changes: dict[int, bytes] | int) -> Roster:
@@ -164,17 +166,23 @@ def _roster(scene: Scene, **changes: dict[int, bytes] | int) -> Roster:
 def test_rosters_that_would_open_an_input_are_refused() -> None:
     stranger = public_of(random_key())
     cases: list[tuple[Callable[[Scene], Roster], str]] = [
-        (lambda s: _roster(s, masking=changed(s.roster.masking, 1, stranger)), "other keys"),
-        (lambda s: _roster(s, sealing=changed(s.roster.sealing, 1, stranger)), "other keys"),
+        (lambda s: _roster(s, masking=changed(s.roster.masking, 1, stranger)), "wrong keys"),
+        (lambda s: _roster(s, sealing=changed(s.roster.sealing, 1, stranger)), "wrong keys"),
         (
             lambda s: _roster(s, masking=changed(s.roster.masking, 2, s.roster.masking[3])),
-            "a key twice",
+            "a repeated or invalid key",
         ),
-        (lambda s: _roster(s, masking=changed(s.roster.masking, 2, b"x")), "no key"),
-        (lambda s: _roster(s, threshold=3), "at least 4 is accepted"),
-        (lambda s: _roster(s, threshold=6), "at least 4 is accepted"),
-        (lambda s: _roster(s, masking=changed(s.roster.masking, 9, stranger)), "garbled"),
-        (lambda s: Roster(1, {1: s.roster.sealing[1]}, {1: s.roster.masking[1]}, {}), "accepted"),
+        (
+            lambda s: _roster(s, masking=changed(s.roster.masking, 2, b"x")),
+            "a repeated or invalid key",
+        ),
+        (lambda s: _roster(s, threshold=3), "needs at least 4"),
+        (lambda s: _roster(s, threshold=6), "needs at least 4"),
+        (lambda s: _roster(s, masking=changed(s.roster.masking, 9, stranger)), "invalid"),
+        (
+            lambda s: Roster(1, {1: s.roster.sealing[1]}, {1: s.roster.masking[1]}, {}),
+            "needs at least",
+        ),
     ]
     for make, words in cases:
         scene = Scene()
@@ -185,7 +193,7 @@ def test_swapped_keys_are_refused_where_keys_are_registered() -> None:
     mine = public_of(random_key())
     swapped = Scene(signed=True)
     roster = _roster(swapped, masking=changed(swapped.roster.masking, 2, mine))
-    refused(lambda: swapped.clients[1].shares(roster), "not signed by who is registered")
+    refused(lambda: swapped.clients[1].shares(roster), "not signed by its registered owner")
     replayed, before = Scene(signed=True), Scene(signed=True, label=b"round-6")
     roster = _roster(
         replayed,
@@ -193,31 +201,31 @@ def test_swapped_keys_are_refused_where_keys_are_registered() -> None:
         masking=changed(replayed.roster.masking, 2, before.roster.masking[2]),
         signatures=changed(replayed.roster.signatures, 2, before.roster.signatures[2]),
     )
-    refused(lambda: replayed.clients[1].shares(roster), "not signed by who is registered")
+    refused(lambda: replayed.clients[1].shares(roster), "not signed by its registered owner")
 
 
 @pytest.mark.parametrize("wrong", ["flipped", "swapped", "cut", "empty", "of another receiver"])
 def test_shares_that_were_changed_or_misdirected_are_refused(wrong: str) -> None:
     scene = Scene().shared()
-    told = scene.parcels[1].parcels
+    text = scene.parcels[1].parcels
     value = {
-        "flipped": bytes([told[2][0] ^ 1]) + told[2][1:],
-        "swapped": told[3],
-        "cut": told[2][:-1],
+        "flipped": bytes([text[2][0] ^ 1]) + text[2][1:],
+        "swapped": text[3],
+        "cut": text[2][:-1],
         "empty": b"",
         "of another receiver": scene.parcels[3].parcels[2],
     }[wrong]
-    parcels = Parcels(changed(told, 2, value))
-    refused(lambda: scene.clients[1].masked(parcels, WORDS), "changed on its way")
+    parcels = Parcels(changed(text, 2, value))
+    refused(lambda: scene.clients[1].masked(parcels, WORDS), "changed in transit")
 
 
 def test_shares_of_too_few_or_of_strangers_are_refused() -> None:
     scene = Scene().shared()
-    told = scene.parcels[1].parcels
-    few = Parcels({one: told[one] for one in (2, 3)})
-    refused(lambda: scene.clients[1].masked(few, WORDS), "3 clients sent shares")
-    more = Parcels(changed(scene.parcels[2].parcels, 9, told[2]))
-    refused(lambda: scene.clients[2].masked(more, WORDS), "not of this round")
+    text = scene.parcels[1].parcels
+    few = Parcels({entry: text[entry] for entry in (2, 3)})
+    refused(lambda: scene.clients[1].masked(few, WORDS), "3 sent shares")
+    more = Parcels(changed(scene.parcels[2].parcels, 9, text[2]))
+    refused(lambda: scene.clients[2].masked(more, WORDS), "not in this round")
 
 
 def test_steps_out_of_order_are_refused() -> None:
@@ -238,18 +246,18 @@ def test_second_survivor_set_is_not_signed() -> None:
 
 def test_clients_that_lie_about_shares_are_noticed() -> None:
     scene = Scene().signed()
-    answers = {one: scene.clients[one].unmask(scene.request) for one in range(1, 5)}
+    answers = {entry: scene.clients[entry].unmask(scene.request) for entry in range(1, 5)}
     wrong = replace(answers[2], seeds=changed(answers[2].seeds, 1, answers[2].seeds[3]))
     refused(lambda: scene.server.total(answers | {2: wrong}), "do not fit")
     other = Scene().signed(digest=b"x" * 32)
-    told = {one: other.clients[one].unmask(other.request) for one in range(1, 5)}
-    refused(lambda: other.server.total(told), "another seed")
+    text = {entry: other.clients[entry].unmask(other.request) for entry in range(1, 5)}
+    refused(lambda: other.server.total(text), "another seed")
 
 
 @pytest.mark.parametrize("what", ["again", "zeros", "both alike", "short"])
 def test_a_client_with_bad_keys_is_left_out_and_the_others_go_on(what: str) -> None:
-    clients = {one: Client(one, T, len(WORDS), LABEL) for one in range(1, N + 1)}
-    keys = {one: client.keys() for one, client in clients.items()}
+    clients = {entry: Client(entry, T, len(WORDS), LABEL) for entry in range(1, N + 1)}
+    keys = {entry: client.keys() for entry, client in clients.items()}
     keys[5] = {
         "again": Keys(keys[5].sealing, keys[1].masking, b""),
         "zeros": Keys(keys[5].sealing, bytes(32), b""),  # makes a secret that is known to all
@@ -259,27 +267,27 @@ def test_a_client_with_bad_keys_is_left_out_and_the_others_go_on(what: str) -> N
     server = Server(T, len(WORDS), LABEL)
     roster = server.roster(keys)
     assert sorted(roster.masking) == [1, 2, 3, 4]
-    parcels = server.parcels({one: clients[one].shares(roster) for one in roster.masking})
+    parcels = server.parcels({entry: clients[entry].shares(roster) for entry in roster.masking})
     survivors = server.survivors(
-        {one: clients[one].masked(parcels[one], WORDS) for one in parcels}
+        {entry: clients[entry].masked(parcels[entry], WORDS) for entry in parcels}
     )
-    request = server.request({one: clients[one].sign(survivors) for one in parcels})
-    total = server.total({one: clients[one].unmask(request) for one in parcels})
+    request = server.request({entry: clients[entry].sign(survivors) for entry in parcels})
+    total = server.total({entry: clients[entry].unmask(request) for entry in parcels})
     assert np.array_equal(total, 4 * WORDS)
 
 
 def test_who_only_says_a_registered_key_is_left_out() -> None:
     scene = Scene(signed=True)
-    known = {one: signing_public(key) for one, key in scene.signing.items()}
+    registered = {entry: signing_public(key) for entry, key in scene.signing.items()}
     scene.keys[3] = replace(scene.keys[3], signature=scene.keys[2].signature)
-    assert sorted(proved_keys(scene.keys, known, LABEL)) == [1, 2, 4, 5]
-    assert sorted(proved_keys(scene.keys, known, b"another round")) == []
+    assert sorted(proved_keys(scene.keys, registered, LABEL)) == [1, 2, 4, 5]
+    assert sorted(proved_keys(scene.keys, registered, b"another round")) == []
     assert sorted(proved_keys(scene.keys, None, LABEL)) == [1, 2, 3, 4, 5]
 
 
 def test_no_secret_is_shown_by_a_party() -> None:
     scene = Scene(signed=True).signed()
     answer = scene.clients[1].unmask(scene.request)
-    for one in (scene.clients[1], scene.server, answer, scene.keys[1], Signed(b"secret")):
-        assert "b'" not in repr(one)
-        assert "secret" not in repr(one)
+    for entry in (scene.clients[1], scene.server, answer, scene.keys[1], Signed(b"secret")):
+        assert "b'" not in repr(entry)
+        assert "secret" not in repr(entry)

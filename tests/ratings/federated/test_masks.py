@@ -26,20 +26,20 @@ from veil.ratings.federated.primitives import (
 
 @needs_golden
 def test_keys_and_streams_are_golden() -> None:
-    told = golden_sum()
-    one, two = bytes.fromhex(told["private_a"]), bytes.fromhex(told["private_b"])
-    assert public_of(one).hex() == told["public_a"]
-    assert public_of(two).hex() == told["public_b"]
-    assert Agreement(one).secret(public_of(two)).hex() == told["shared"]
-    label = told["label"].encode()
-    key = pair_key(Agreement(one), public_of(one), public_of(two), label)
-    assert key.hex() == told["key"]
-    assert key == pair_key(Agreement(two), public_of(two), public_of(one), label)
+    text = golden_sum()
+    first, second = bytes.fromhex(text["private_a"]), bytes.fromhex(text["private_b"])
+    assert public_of(first).hex() == text["public_a"]
+    assert public_of(second).hex() == text["public_b"]
+    assert Agreement(first).secret(public_of(second)).hex() == text["shared"]
+    label = text["label"].encode()
+    key = pair_key(Agreement(first), public_of(first), public_of(second), label)
+    assert key.hex() == text["key"]
+    assert key == pair_key(Agreement(second), public_of(second), public_of(first), label)
     words = np.zeros(8, dtype=np.uint64)
     add_streams(words, [key])
-    assert words[:4].tolist() == json.loads(told["first_words"])
+    assert words[:4].tolist() == json.loads(text["first_words"])
     digest = hashlib.sha256(words.astype("<u8").tobytes()).hexdigest()
-    assert digest == told["sha256_of_first_64_bytes"]
+    assert digest == text["sha256_of_first_64_bytes"]
 
 
 def test_streams_cancel_across_blocks() -> None:
@@ -58,18 +58,18 @@ def test_one_of_two_adds() -> None:
 def test_any_threshold_of_shares_gives_the_secret_back() -> None:
     secret = bytes(range(32))
     shares = share(secret, 3, [1, 2, 3, 4, 5])
-    for some in itertools.combinations(shares, 3):
-        assert combine(shares, weights(some)) == secret
+    for subset in itertools.combinations(shares, 3):
+        assert combine(shares, weights(subset)) == secret
 
 
 def test_fewer_shares_fit_every_secret() -> None:
     shares = share(b"\x00" * 32, 3, [1, 2, 3])
-    two = {x: int.from_bytes(shares[x], "big") for x in (1, 2)}
+    second = {x: int.from_bytes(shares[x], "big") for x in (1, 2)}
     for secret in (0, 1, 2**255):  # a polynomial of degree 2 through both, and through the secret
         weighed = weights([1, 2, 3])
-        rest = secret - weighed[1] * two[1] - weighed[2] * two[2]
+        rest = secret - weighed[1] * second[1] - weighed[2] * second[2]
         third = rest * pow(weighed[3], -1, PRIME) % PRIME
-        fits = {x: value.to_bytes(SIZE, "big") for x, value in (two | {3: third}).items()}
+        fits = {x: value.to_bytes(SIZE, "big") for x, value in (second | {3: third}).items()}
         assert combine(fits, weighed) == secret.to_bytes(32, "big")
 
 
@@ -94,5 +94,5 @@ def test_broken_shares_are_refused() -> None:
 
 
 def test_a_key_of_low_order_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="not one"):
+    with pytest.raises(ProtocolError, match="public key is invalid"):
         Agreement(b"\x01" * 32).secret(bytes(32))

@@ -27,8 +27,8 @@ from veil.ratings.recommenders.federated import Federated
 
 def discrete(sigma2: float, reach: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     k = np.arange(-reach, reach + 1)
-    found: np.ndarray[tuple[int], np.dtype[np.float64]] = np.exp(-(k**2) / (2 * sigma2))
-    return found / mass(sigma2)
+    actual: np.ndarray[tuple[int], np.dtype[np.float64]] = np.exp(-(k**2) / (2 * sigma2))
+    return actual / mass(sigma2)
 
 
 @pytest.mark.parametrize("sigma", [2.0, 5.0, 20.0])
@@ -50,8 +50,8 @@ def test_shares_of_noise_add_up_to_the_discrete_law() -> None:
 
 def test_grid_costs_next_to_nothing_and_is_counted() -> None:
     assert 0 < 60 * grid_loss(4.0) < 1e-5
-    plain, counted = gaussian_epsilon(4.0, 60, 1e-5), discrete_epsilon(4.0, 60, 1e-5)
-    assert plain < counted < plain + 1e-4
+    unprotected, counted = gaussian_epsilon(4.0, 60, 1e-5), discrete_epsilon(4.0, 60, 1e-5)
+    assert unprotected < counted < unprotected + 1e-4
     whole_loss = 60 * grid_loss(4.0)
     inner = gaussian_epsilon(4.0, 60, 1e-5 * (1 - 1e-9) * math.exp(-whole_loss))
     assert counted - inner == pytest.approx(2 * whole_loss, rel=1e-3)
@@ -63,12 +63,12 @@ def test_grid_costs_next_to_nothing_and_is_counted() -> None:
 
 def test_an_ordinary_setting_is_promised_what_it_costs() -> None:
     trained = Federated(factors=6, rounds=500, sample=0.03, noise=1.1, clip=2, delta=1e-5)
-    for proved, plain in (
+    for proved, unprotected in (
         (trained.guarantee, gaussian_epsilon(1.1, 500, 1e-5, 0.03)),
         (trained.against_server, gaussian_epsilon(1.1, 500, 1e-5)),
     ):
         assert proved.epsilon is not None
-        assert plain < proved.epsilon < 1.002 * plain
+        assert unprotected < proved.epsilon < 1.002 * unprotected
     assert trained.guarantee.epsilon == pytest.approx(3.57, abs=0.01)
 
 
@@ -80,24 +80,26 @@ def test_an_ordinary_setting_is_promised_what_it_costs() -> None:
 def test_rare_events_take_their_part_of_delta(
     noise: float, rounds: int, delta: float, sample: float
 ) -> None:
-    told = discrete_epsilon(noise, rounds, delta, sample)
+    text = discrete_epsilon(noise, rounds, delta, sample)
 
     def proves(rare: float) -> bool:
         """Tell whether (told, delta) follows with events of probability exp(-rare) left out."""
         loss = rounds * grid_loss(noise, rare=rare)
-        inner = told - 2 * loss
+        inner = text - 2 * loss
         bound = math.log1p(math.exp(-inner - loss)) + inner + loss + math.log(rounds) - rare
-        left = (delta - math.exp(bound)) * math.exp(-loss) if bound < math.log(delta) else 0.0
-        return left > 0 and gaussian_epsilon(noise, rounds, left, sample) <= inner * (1 + 1e-12)
+        residual = (delta - math.exp(bound)) * math.exp(-loss) if bound < math.log(delta) else 0.0
+        return residual > 0 and gaussian_epsilon(noise, rounds, residual, sample) <= inner * (
+            1 + 1e-12
+        )
 
-    assert any(proves(float(rare)) for rare in range(50, int(1.1 * told) + 200))
+    assert any(proves(float(rare)) for rare in range(50, int(1.1 * text) + 200))
 
 
 def test_threshold_of_shares_has_all_the_noise() -> None:
     for threshold in (2, 7, 1000):
         assert threshold * share_variance(4.0, threshold) == (4 * STEPS) ** 2
-    drawn = share_of_noise(1.0, 4, 20_000, generator(1)) / STEPS
-    assert abs(float(drawn.std()) - 0.5) < 0.01
+    samples = share_of_noise(1.0, 4, 20_000, generator(1)) / STEPS
+    assert abs(float(samples.std()) - 0.5) < 0.01
     total = sum_of_noise(1.0, 4, 9, 20_000, generator(2)) / STEPS
     assert abs(float(total.std()) - 1.5) < 0.03
     with pytest.raises(ParameterError, match="too small for its grid"):
@@ -112,7 +114,7 @@ def test_threshold_of_shares_has_all_the_noise() -> None:
 def test_no_update_is_longer_than_its_bound(rows: list[list[float]], clip: float) -> None:
     given_rows = np.array(rows)
     steps = whole(given_rows, np.zeros(1, dtype=np.int64), clip)
-    assert sum(int(one) ** 2 for one in steps.ravel()) <= STEPS**2
+    assert sum(int(entry) ** 2 for entry in steps.ravel()) <= STEPS**2
     if np.linalg.norm(given_rows) <= clip:
         assert np.abs(steps * (clip / STEPS) - given_rows).max() <= clip / STEPS * 1.01
 
@@ -146,9 +148,9 @@ def test_void_rounds_cost_what_they_tell() -> None:
             Fraction(),
         )  # fmt: skip
 
-    told = float(void(n - 1) - void(n))
-    assert training.void_delta(n, float(q), 1, threshold) == pytest.approx(told)
-    assert training.void_delta(n, float(q), 7, threshold) == pytest.approx(7 * told)
+    text = float(void(n - 1) - void(n))
+    assert training.void_delta(n, float(q), 1, threshold) == pytest.approx(text)
+    assert training.void_delta(n, float(q), 7, threshold) == pytest.approx(7 * text)
     assert training.void_delta(20, 1.0, 60, 14) == 0.0
     assert training.void_delta(20, 1.0, 60, 20) == 1.0
 

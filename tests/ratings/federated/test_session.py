@@ -53,11 +53,11 @@ SECONDS = 20.0
 
 
 def offer(**changes: object) -> Offer:
-    told: dict[str, object] = {
+    text: dict[str, object] = {
         "spec": SPEC, "items": ITEMS, "scale": [1, 5], "clients": 4, "threshold": 3,
         "delta": 0.01, "label": "session", "seconds": SECONDS,
     }  # fmt: skip
-    return Offer(**(told | changes))  # type: ignore[arg-type]
+    return Offer(**(text | changes))  # type: ignore[arg-type]
 
 
 def profile(seed: int) -> Profiles:
@@ -87,26 +87,26 @@ def client(port: socket, limits: Limits, seed: int, found: list[Ended]) -> None:
 
 
 def session(terms: Offer, limits: list[Limits]) -> tuple[Floats, int, list[Ended]]:
-    found: list[Ended] = []
-    known = limits[0].registered
+    actual: list[Ended] = []
+    registered = limits[0].registered
     with listen("127.0.0.1", 0, 4) as port:
         threads = [
-            threading.Thread(target=client, args=(port, one, seed, found))
-            for seed, one in enumerate(limits)
+            threading.Thread(target=client, args=(port, entry, seed, actual))
+            for seed, entry in enumerate(limits)
         ]
         for thread in threads:
             thread.start()
-        factors, void = host(port, terms, lambda _: None, known, SECONDS)
+        factors, void = host(port, terms, lambda _: None, registered, SECONDS)
         for thread in threads:
             thread.join(60)
-    return factors, void, found
+    return factors, void, actual
 
 
 def test_all_end_with_the_same_model() -> None:
-    factors, void, found = session(offer(), [Limits(10.0)] * 4)
+    factors, void, actual = session(offer(), [Limits(10.0)] * 4)
     assert void == 0
-    assert len(found) == 4
-    for own, taken, empty in found:
+    assert len(actual) == 4
+    for own, taken, empty in actual:
         assert (own == factors).all()
         assert (taken, empty) == (3, 0)
 
@@ -114,18 +114,18 @@ def test_all_end_with_the_same_model() -> None:
 def test_registered_clients_sign(tmp_path: Path) -> None:
     keys = [random_key() for _ in range(4)]
     register = tmp_path / "register"
-    register.write_text("\n".join(signing_public(one).hex() for one in keys))
-    known = read_register(register)
-    _, void, found = session(offer(), [Limits(10.0, one, known) for one in keys])
+    register.write_text("\n".join(signing_public(entry).hex() for entry in keys))
+    registered = read_register(register)
+    _, void, actual = session(offer(), [Limits(10.0, entry, registered) for entry in keys])
     assert void == 0
-    assert len(found) == 4
+    assert len(actual) == 4
 
 
 def test_rounds_of_too_few_are_void_and_training_goes_on() -> None:
     spec = SPEC.replace("delta=0.01", "delta=0.01, max_rounds=1")
-    factors, void, found = session(offer(spec=spec), [Limits(10.0)] * 4)
+    factors, void, actual = session(offer(spec=spec), [Limits(10.0)] * 4)
     assert void == 2  # nobody takes part after the first
-    assert {(taken, empty) for _, taken, empty in found} == {(1, 0)}
+    assert {(taken, empty) for _, taken, empty in actual} == {(1, 0)}
     assert np.isfinite(factors).all()
 
 
@@ -156,17 +156,17 @@ def test_terms_that_would_tell_too_much_are_refused() -> None:
     lying(welcome(delta=0.5), "a delta of 0.5, and you accept 0.01", BudgetError)
     lying(welcome(spec=SPEC.replace("delta", "secure=False, delta")), "single updates")
     lying(welcome(spec="popularity"), "single updates")
-    lying(welcome(spec="__import__('os')"), "garbled")
+    lying(welcome(spec="__import__('os')"), "invalid")
     lying(welcome(seeded=True), "seed")
-    lying(welcome(threshold=1), "garbled")
-    lying([Welcome(1, "[" * 10_000)], "garbled")
+    lying(welcome(threshold=1), "invalid")
+    lying([Welcome(1, "[" * 10_000)], "invalid")
 
 
 def test_rounds_that_are_skipped_repeated_or_garbled_are_refused() -> None:
     start = Welcome(1, offer().text())
     good = bytes(8 * 8 * 3)
     lying([start, Round(1, good)], "skips or repeats")
-    lying([start, Round(0, good[:-8])], "another size")
+    lying([start, Round(0, good[:-8])], "a wrong size")
     lying([start, Round(0, b"\xff" * len(good))], "not finite")
     lying([start, Finish(0, good)], "out of turn")
     lying([start], "gone")
@@ -182,7 +182,7 @@ class Forger(Connection):
     def __init__(self, line: Connection, told: Offer, true: Offer) -> None:
         super().__init__(line._socket)
         rounds = range(-1, told.recommender.rounds)
-        self._labels = {told.round_label(one): true.round_label(one) for one in rounds}
+        self._labels = {told.round_label(entry): true.round_label(entry) for entry in rounds}
 
     def send(self, message: Message, label: bytes, seconds: float) -> None:
         super().send(message, self._labels.get(label, label), seconds)
@@ -233,8 +233,8 @@ def test_clients_with_other_terms_are_never_summed(
 ) -> None:
     lie_to_the_first(monkeypatch, offer(**OTHER_TERMS[what]))
     keys = [random_key() for _ in range(4)] if registered else []
-    known = {number: signing_public(key) for number, key in enumerate(keys, 1)} or None
-    limits = [Limits(30.0, key, known) for key in keys] or [Limits(30.0)] * 4
+    facts = {number: signing_public(key) for number, key in enumerate(keys, 1)} or None
+    limits = [Limits(30.0, key, facts) for key in keys] or [Limits(30.0)] * 4
     refusals: list[str] = []
 
     def take_part(port: socket, own: Limits, seed: int) -> None:
@@ -247,11 +247,11 @@ def test_clients_with_other_terms_are_never_summed(
         for seed, own in enumerate(limits):
             thread = threading.Thread(target=take_part, args=(port, own, seed))
             stack.enter_context(running(thread))
-        _, void = host(port, offer(), lambda _: None, known, SECONDS)
+        _, void = host(port, offer(), lambda _: None, facts, SECONDS)
     assert void == 3  # no sum was opened
-    reason = "not signed by who is registered" if registered else "told other terms"
+    reason = "not signed by its registered owner" if registered else "has other terms"
     assert len(refusals) == 4
-    assert any(reason in one for one in refusals)
+    assert any(reason in entry for entry in refusals)
 
 
 def test_equal_terms_alone_have_equal_digests() -> None:
@@ -274,8 +274,8 @@ def test_defaults_of_the_recommender_are_terms(monkeypatch: pytest.MonkeyPatch) 
 def test_own_ratings_are_read_and_no_value_is_told(tmp_path: Path) -> None:
     mine = tmp_path / "mine.csv"
     mine.write_text("item,rating\n3,5\n1,1\n99,4\n")
-    found, left = read_mine(mine, ITEMS, (1, 5))
-    assert (found.item.tolist(), found.value.tolist(), left) == ([1, 3], [-1.0, 1.0], 1)
+    actual, residual = read_mine(mine, ITEMS, (1, 5))
+    assert (actual.item.tolist(), actual.value.tolist(), residual) == ([1, 3], [-1.0, 1.0], 1)
     for text, words in (
         ("item,rating\n3,5\n3,4\n", "again"),
         ("item,rating\n3,7777\n", "within the scale"),
@@ -339,23 +339,23 @@ def test_commands_train_though_one_client_is_killed(tmp_path: Path) -> None:
         clients = [start("join", address, str(mine), "--epsilon", "30") for _ in range(4)]
         wait_for(clients[0], "Round 2 of 12")
         clients[0].send_signal(signal.SIGKILL)
-        told = server.communicate(timeout=300)[1]
-        assert server.returncode == 0, told
-        for one in clients[1:]:
-            said = one.communicate(timeout=120)[1]
-            assert "Done" in said
-            assert "take it off" in " ".join(said.split())
-            assert one.returncode == 0
+        text = server.communicate(timeout=300)[1]
+        assert server.returncode == 0, text
+        for entry in clients[1:]:
+            message = entry.communicate(timeout=120)[1]
+            assert "Done" in message
+            assert "cancel it" in " ".join(message.split())
+            assert entry.returncode == 0
     finally:
         for process in [server, *clients]:
             process.kill()
             process.wait()
             if process.stderr is not None:
                 process.stderr.close()
-    assert "3 take part" in told
-    found = open_arrays(out, "federated factors", 1)
-    assert found is not None
-    arrays, facts = found
+    assert "3 take part" in text
+    actual = open_arrays(out, "federated factors", 1)
+    assert actual is not None
+    arrays, facts = actual
     assert arrays["factors"].shape == (8, 3)
     assert arrays["items"].tolist() == ITEMS
     assert "dp: epsilon" in facts["against_server"]
@@ -368,7 +368,7 @@ def test_a_session_that_learnt_nothing_writes_no_model(
 ) -> None:
     (tmp_path / "items.txt").write_text("\n".join(ITEMS))
     monkeypatch.setattr("veil.ratings.federated.session.host", lambda *_: (np.zeros((8, 3)), 3))
-    given = [
+    values = [
         "-m",
         SPEC,
         "--clients",
@@ -379,16 +379,16 @@ def test_a_session_that_learnt_nothing_writes_no_model(
         "1",
         "5",
     ]
-    given += ["--port", "0", "-o", str(tmp_path / "model")]
-    found = CliRunner().invoke(federated.serve, given)
-    assert isinstance(found.exception, InputError)
-    assert "All rounds were void" in str(found.exception)
+    values += ["--port", "0", "-o", str(tmp_path / "model")]
+    actual = CliRunner().invoke(federated.serve, values)
+    assert isinstance(actual.exception, InputError)
+    assert "All rounds were void" in str(actual.exception)
     assert not (tmp_path / "model").exists()
 
 
 def test_a_scale_that_no_client_would_take_is_refused_before_any_calls(tmp_path: Path) -> None:
     (tmp_path / "items.txt").write_text("\n".join(ITEMS))
-    given = [
+    values = [
         "-m",
         SPEC,
         "--clients",
@@ -399,6 +399,8 @@ def test_a_scale_that_no_client_would_take_is_refused_before_any_calls(tmp_path:
         "5",
         "1",
     ]
-    found = CliRunner().invoke(federated.serve, [*given, "--port", "0", "-o", str(tmp_path / "m")])
-    assert isinstance(found.exception, InputError)
-    assert "A scale has a lowest" in str(found.exception)
+    actual = CliRunner().invoke(
+        federated.serve, [*values, "--port", "0", "-o", str(tmp_path / "m")]
+    )
+    assert isinstance(actual.exception, InputError)
+    assert "A scale must be a lowest" in str(actual.exception)

@@ -33,7 +33,7 @@ def town(n: int = 40, m: int = 12, seed: int = 3) -> Ratings:
     liked = (item < m // 2) == (user % 2 == 0)
     value = np.clip(3 + np.where(liked, 1.5, -1.5) + 0.3 * rng.standard_normal(len(user)), 1, 5)
     return ratings.of_arrays(
-        [str(one) for one in range(n)], [str(one) for one in range(m)], user, item, value,
+        [str(entry) for entry in range(n)], [str(entry) for entry in range(m)], user, item, value,
         scale=SCALE,
     )  # fmt: skip
 
@@ -44,14 +44,14 @@ def rules(threshold: int | None = 3, most: int | None = None, sample: float = 1.
 
 def test_epsilons_are_those_of_the_reference() -> None:
     spec = "federated(noise=4, rounds=60, sample=0.25, delta=1e-5)"
-    found = ratings.recommender(spec)
-    assert isinstance(found, Federated)
-    assert 0.999 * 2.042 <= found.guarantee.epsilon <= 1.01 * 2.042
-    assert found.against_server.epsilon == pytest.approx(9.61, rel=0.002)
+    actual = ratings.recommender(spec)
+    assert isinstance(actual, Federated)
+    assert 0.999 * 2.042 <= actual.guarantee.epsilon <= 1.01 * 2.042
+    assert actual.against_server.epsilon == pytest.approx(9.61, rel=0.002)
     capped = Federated(noise=4, rounds=60, sample=0.25, delta=1e-5, max_rounds=20)
     assert capped.against_server.epsilon == pytest.approx(4.98, rel=0.002)
-    assert found.guarantee.unit == found.against_server.unit == "user"
-    assert found.guarantee.neighbours != found.against_server.neighbours
+    assert actual.guarantee.unit == actual.against_server.unit == "user"
+    assert actual.guarantee.neighbours != actual.against_server.neighbours
 
 
 def test_who_is_trusted_is_said() -> None:
@@ -69,24 +69,24 @@ def test_many_users_at_once_are_each_by_itself_to_the_bit() -> None:
     together = profiles(data, everybody)
     rows = updates(together, factors, 1.5)
     for place, user in enumerate(everybody.tolist()):
-        alone = profiles(data, np.array([user]))
+        single = profiles(data, np.array([user]))
         own = together.owner == place
-        assert (updates(alone, factors, 1.5) == rows[own]).all()
+        assert (updates(single, factors, 1.5) == rows[own]).all()
 
 
 def test_own_vector_is_the_ridge_solution() -> None:
     data = town()
     factors = np.random.default_rng(2).standard_normal((data.m, 3))
     own = profiles(data, np.array([5]))
-    (found,) = vectors(own, factors, 0.7)
+    (actual,) = vectors(own, factors, 0.7)
     design = np.column_stack([np.ones(len(own.item)), factors[own.item, 1:]])
     target = own.value - factors[own.item, 0]
-    slope = design.T @ (design @ found - target) + 0.7 * found
+    slope = design.T @ (design @ actual - target) + 0.7 * actual
     assert np.abs(slope).max() < 1e-12
     rows = updates(own, factors, 0.7)
-    residual = target - design @ found
+    residual = target - design @ actual
     assert np.allclose(rows[:, 0], residual)
-    assert np.allclose(rows[:, 1:], residual[:, None] * found[1:])
+    assert np.allclose(rows[:, 1:], residual[:, None] * actual[1:])
 
 
 def test_a_real_round_gives_the_simulated_sum() -> None:
@@ -100,10 +100,10 @@ def test_a_real_round_gives_the_simulated_sum() -> None:
         noises.append(noise.copy())
         noise[own.item] += whole(updates(own, factors, 1.5), own.starts, 1.0)
         inputs.append(words_of(noise.ravel(), 9))
-    found = secure_sum(inputs, drop={2: "shares"})
-    survivors = np.array(found.survivors)
-    wanted = clients.steps(survivors, factors) + sum(noises[one] for one in found.survivors)
-    assert found.total.view(np.int64).tolist() == wanted.ravel().tolist()
+    actual = secure_sum(inputs, drop={2: "shares"})
+    survivors = np.array(actual.survivors)
+    expected = clients.steps(survivors, factors) + sum(noises[entry] for entry in actual.survivors)
+    assert actual.total.view(np.int64).tolist() == expected.ravel().tolist()
 
 
 def test_clients_join_by_their_own_coin_and_as_often_as_they_may() -> None:
@@ -167,10 +167,10 @@ def test_a_model_is_made_again_without_learning_again() -> None:
 
 def test_seeds_repeat_and_fresh_fits_differ() -> None:
     data, spec = town(), Federated(factors=2, rounds=2, sample=1, delta=0.01)
-    one, two, fresh = spec.fit(data, rng=1), spec.fit(data, rng=1), spec.fit(data)
-    assert (one.factors == two.factors).all()
-    assert (one.factors != fresh.factors).all()
-    assert one.seeded
+    first, second, fresh = spec.fit(data, rng=1), spec.fit(data, rng=1), spec.fit(data)
+    assert (first.factors == second.factors).all()
+    assert (first.factors != fresh.factors).all()
+    assert first.seeded
     assert not fresh.seeded
 
 
@@ -193,7 +193,7 @@ def test_what_nothing_can_be_proved_of_is_refused() -> None:
         Federated(sample=1, delta=0.2).fit(data)
     with pytest.raises(ParameterError, match="at most the 40 users"):
         Federated(sample=1, threshold=41).fit(data)
-    with pytest.raises(ParameterError, match="fewer factors"):
+    with pytest.raises(ParameterError, match="Use fewer 'factors'"):
         Federated(factors=128).check_size(2**20)
     for wrong in ("noise=0", "sample=0", "clip=-1", "rounds=0", "epsilon=1"):
         with pytest.raises(ParameterError):
@@ -206,6 +206,6 @@ def test_jester_is_as_good_as_the_target() -> None:
     train, test = ratings.split(ratings.load(JESTER, scale=(-10, 10)))
     spec = "federated(factors=6, rounds=60, sample=0.25, noise=4, clip=2, delta=1e-5)"
     model = ratings.recommender(spec).fit(train, rng=1)
-    found = model.ratings(test.user.astype(np.int64), test.item.astype(np.int64))
-    error = float(np.sqrt(np.mean((np.clip(found, -10, 10) - test.value) ** 2)))
+    actual = model.ratings(test.user.astype(np.int64), test.item.astype(np.int64))
+    error = float(np.sqrt(np.mean((np.clip(actual, -10, 10) - test.value) ** 2)))
     assert error < 4.19

@@ -60,9 +60,9 @@ def test_messages_come_back_as_they_were(message: Message) -> None:
 
 def test_words_come_back_as_they_were() -> None:
     words = np.array([0, 1, 2**64 - 1], dtype=np.uint64)
-    found = decode(encode(Masked(words), LABEL), LABEL)
-    assert isinstance(found, Masked)
-    assert found.words.tolist() == words.tolist()
+    actual = decode(encode(Masked(words), LABEL), LABEL)
+    assert isinstance(actual, Masked)
+    assert actual.words.tolist() == words.tolist()
 
 
 @pytest.mark.parametrize("message", SOME, ids=lambda one: type(one).__name__)
@@ -86,7 +86,7 @@ def test_garbage_raises_nothing_else(garbage: bytes, kind: int) -> None:
 def test_messages_of_other_rounds_and_languages_are_refused() -> None:
     with pytest.raises(ProtocolError, match="another round"):
         decode(encode(Absent(), b"round-0"), LABEL)
-    with pytest.raises(ProtocolError, match="does not speak"):
+    with pytest.raises(ProtocolError, match="uses another protocol"):
         decode(b"GET / HTTP/1.1\r\n\r\n", LABEL)
 
 
@@ -155,7 +155,7 @@ def test_a_line_that_was_hung_up_is_a_party_that_left(
 def test_nobody_at_a_port_is_told() -> None:
     with listen("127.0.0.1", 0, 1) as port:
         number = port.getsockname()[1]
-    with pytest.raises(ProtocolError, match="Nobody answers"):
+    with pytest.raises(ProtocolError, match="No server answers"):
         dial("127.0.0.1", number, 5)
 
 

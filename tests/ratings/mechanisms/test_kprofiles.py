@@ -17,7 +17,8 @@ def profiles(data: Ratings) -> list[tuple[tuple[int, float], ...]]:
     """Return the rows of each user."""
     rows = [data.rows(user) for user in range(data.n)]
     return [
-        tuple(zip(data.item[one].tolist(), data.value[one].tolist(), strict=True)) for one in rows
+        tuple(zip(data.item[entry].tolist(), data.value[entry].tolist(), strict=True))
+        for entry in rows
     ]
 
 
@@ -33,15 +34,17 @@ def test_every_profile_occurs_k_times(n: int, m: int, k: int) -> None:
 
 def test_a_profile_is_the_mean_over_members_who_rated() -> None:
     data = town(60, 10, 0.5)
-    made = KProfiles(k=4, factors=3).apply(data, generator(0)).data
-    found = profiles(made)
-    for profile in set(found):
-        members = [user for user in range(data.n) if found[user] == profile]
-        given: dict[int, list[float]] = {}
+    output = KProfiles(k=4, factors=3).apply(data, generator(0)).data
+    actual = profiles(output)
+    for profile in set(actual):
+        members = [user for user in range(data.n) if actual[user] == profile]
+        values: dict[int, list[float]] = {}
         for user in members:
             for item, value in profiles(data)[user]:
-                given.setdefault(item, []).append(value)
-        assert dict(profile) == pytest.approx({item: np.mean(one) for item, one in given.items()})
+                values.setdefault(item, []).append(value)
+        assert dict(profile) == pytest.approx(
+            {item: np.mean(entry) for item, entry in values.items()}
+        )
 
 
 def test_people_of_one_taste_stay_together() -> None:
@@ -49,10 +52,10 @@ def test_people_of_one_taste_stay_together() -> None:
     side = np.arange(n) % 2
     value = np.where((np.arange(m) < 5) == side[:, None], 5.0, 1.0)
     user, item = np.divmod(np.arange(n * m), m)
-    people = [f"{one:02}" for one in range(n)]
+    people = [f"{entry:02}" for entry in range(n)]
     data = of_arrays(people, list("abcdefghij"), user, item, value.ravel(), scale=(1, 5))
-    made = KProfiles(k=10).apply(data, generator(0)).data
-    assert np.array_equal(made.value, data.value), "no group has both tastes"
+    output = KProfiles(k=10).apply(data, generator(0)).data
+    assert np.array_equal(output.value, data.value), "no group has both tastes"
 
 
 def test_fewer_users_than_k_are_refused() -> None:
@@ -73,18 +76,18 @@ def test_sparse_and_dense_decompositions_agree(monkeypatch: pytest.MonkeyPatch) 
 
 def test_compressed_keeps_the_top_and_the_mean() -> None:
     data = town(200, 12, 0.8)
-    made = Compressed(bits=1, top=3).apply(data, generator(1)).data
-    assert made.per_user.max() == 3
-    assert set(made.value.tolist()) <= {1.0, 5.0}
-    drawn = round_randomly(np.full(20_000, 0.3), 1.0, 2, generator(3))
-    assert set(np.round(drawn * 3).tolist()) == {0.0, 1.0}
-    assert drawn.mean() == pytest.approx(0.3, abs=0.01)
+    output = Compressed(bits=1, top=3).apply(data, generator(1)).data
+    assert output.per_user.max() == 3
+    assert set(output.value.tolist()) <= {1.0, 5.0}
+    samples = round_randomly(np.full(20_000, 0.3), 1.0, 2, generator(3))
+    assert set(np.round(samples * 3).tolist()) == {0.0, 1.0}
+    assert samples.mean() == pytest.approx(0.3, abs=0.01)
     assert Compressed().guarantee.kind == "none"
-    assert "not less information" in Compressed().guarantee.caveat
+    assert "do not hide information" in Compressed().guarantee.caveat
 
 
 def test_compressed_vectors_keep_the_largest() -> None:
     vector = np.array([0.0, -3.0, 0.1, 2.0])
-    kept = Compressed(bits=16, top=2).compress(vector, generator(1))
-    assert kept == pytest.approx(np.array([0.0, -3.0, 0.0, 2.0]), abs=1e-3)
+    retained = Compressed(bits=16, top=2).compress(vector, generator(1))
+    assert retained == pytest.approx(np.array([0.0, -3.0, 0.0, 2.0]), abs=1e-3)
     assert not Compressed().compress(np.zeros(3), generator(1)).any()

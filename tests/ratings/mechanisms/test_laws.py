@@ -59,58 +59,58 @@ def test_the_law_is_the_definition_and_keeps_the_bound(
 
 @pytest.mark.parametrize("of", [KRR, DLaplace])
 def test_draws_follow_the_law(of: type[ValueMechanism]) -> None:
-    one = of(epsilon=1.0)
-    law = np.exp(one.log_likelihood(town()))
+    entry = of(epsilon=1.0)
+    law = np.exp(entry.log_likelihood(town()))
     rng = generator(11)
     for x in range(LEVELS):
-        drawn = one.draw(np.full(20_000, x), LEVELS, rng)
-        seen = np.bincount(drawn, minlength=LEVELS)
-        assert stats.chisquare(seen, law[x] * 20_000).pvalue > 1e-3
+        samples = entry.draw(np.full(20_000, x), LEVELS, rng)
+        observed = np.bincount(samples, minlength=LEVELS)
+        assert stats.chisquare(observed, law[x] * 20_000).pvalue > 1e-3
 
 
 def test_bits_flip_as_often_as_they_say() -> None:
     data = town(n=300, m=100, share=0.3)
-    one = Bits(epsilon=1.5, positive=4)
+    entry = Bits(epsilon=1.5, positive=4)
     likes = np.zeros((data.n, data.m), dtype=np.bool_)
     liked = data.value >= 4
     likes[data.user[liked], data.item[liked]] = True
-    made = one.apply(data, generator(2)).data
+    output = entry.apply(data, generator(2)).data
     out = np.zeros_like(likes)
-    out[made.user, made.item] = True
-    law = np.exp(one.log_likelihood(data))
+    out[output.user, output.item] = True
+    law = np.exp(entry.log_likelihood(data))
     assert law == pytest.approx(
         np.array([[0.8175744762, 0.1824255238], [0.1824255238, 0.8175744762]])
     )
     assert stats.binomtest(int((out & ~likes).sum()), int((~likes).sum()), law[0, 1]).pvalue > 1e-3
     assert stats.binomtest(int((~out & likes).sum()), int(likes.sum()), law[1, 0]).pvalue > 1e-3
-    assert set(made.value.tolist()) == {4.0}
+    assert set(output.value.tolist()) == {4.0}
 
 
 @pytest.mark.parametrize(("positive", "value"), [(None, 1.0), (0.2, 1.0), (-0.5, 0.0)])
 def test_a_released_like_has_one_rating_of_the_scale_whatever_it_was(
     positive: float | None, value: float
 ) -> None:
-    made = Bits(epsilon=3.0, positive=positive).apply(halves(), generator(3)).data
-    assert set(made.value.tolist()) == {value}
+    output = Bits(epsilon=3.0, positive=positive).apply(halves(), generator(3)).data
+    assert set(output.value.tolist()) == {value}
 
 
 def test_bits_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     data = town()
     monkeypatch.setattr("veil.ratings.mechanisms.bits._BLOCK", 36)
-    made = Bits(epsilon=20.0).apply(data, generator(2)).data  # nothing is flipped
+    output = Bits(epsilon=20.0).apply(data, generator(2)).data  # nothing is flipped
     liked = data.value >= 4
-    assert np.array_equal(made.user, data.user[liked])
-    assert np.array_equal(made.item, data.item[liked])
+    assert np.array_equal(output.user, data.user[liked])
+    assert np.array_equal(output.item, data.item[liked])
 
 
 @pytest.mark.parametrize("of", [KRR, DLaplace])
 def test_who_rated_what_stays_and_values_are_levels(of: type[ValueMechanism]) -> None:
     data = town()
-    made = of(epsilon=0.5).apply(data, generator(1)).data
-    assert np.array_equal(made.user, data.user)
-    assert np.array_equal(made.item, data.item)
-    assert set(made.value.tolist()) <= {1.0, 2.0, 3.0, 4.0, 5.0}
-    assert not np.array_equal(made.value, data.value)
+    output = of(epsilon=0.5).apply(data, generator(1)).data
+    assert np.array_equal(output.user, data.user)
+    assert np.array_equal(output.item, data.item)
+    assert set(output.value.tolist()) <= {1.0, 2.0, 3.0, 4.0, 5.0}
+    assert not np.array_equal(output.value, data.value)
 
 
 def halves(scale: tuple[float, float] = (-1.0, 1.0)) -> Ratings:
@@ -124,7 +124,7 @@ def test_a_scale_without_levels_needs_a_step() -> None:
         KRR(epsilon=1.0).check(halves())
     KRR(epsilon=1.0, step=0.5).check(halves())
     assert KRR(epsilon=1.0, step=0.5).log_likelihood(halves()).shape == (5, 5)
-    with pytest.raises(ParameterError, match="whole number of steps"):
+    with pytest.raises(ParameterError, match="integer number of steps"):
         KRR(epsilon=1.0, step=0.3).check(halves())
     with pytest.raises(ParameterError, match="levels"):
         KRR(epsilon=1.0, step=1e-9).check(halves())
@@ -134,11 +134,11 @@ def test_a_scale_without_levels_needs_a_step() -> None:
 
 def test_values_have_a_cost_per_rating_and_say_what_a_user_costs() -> None:
     data = town()
-    one = KRR(epsilon=0.5)
-    told = one.cost(data)
-    assert (told.kind, told.unit, told.epsilon) == ("local-dp", "rating", 0.5)
-    assert "Which items are rated is not hidden" in told.caveat
-    assert f"{data.per_user.max() * 0.5:g}" in one.notes(data)[0]
+    entry = KRR(epsilon=0.5)
+    text = entry.cost(data)
+    assert (text.kind, text.unit, text.epsilon) == ("local-dp", "rating", 0.5)
+    assert "does not hide which items are rated" in text.caveat
+    assert f"{data.per_user.max() * 0.5:g}" in entry.notes(data)[0]
     bits = Bits(epsilon=2.0)
     assert "m times epsilon" in bits.guarantee.caveat
     assert "24 together" in bits.notes(data)[0]

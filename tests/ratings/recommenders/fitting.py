@@ -12,6 +12,6 @@ TABLE = {
 
 
 def fitted(spec: str, train: Ratings, rng: int | None = 1) -> Model:
-    chosen = ratings.recommender(spec)
-    given = {"items": TABLE} if spec == "content" else {}
-    return chosen.fit(train, positive=4, rng=rng, **given)
+    selection = ratings.recommender(spec)
+    values = {"items": TABLE} if spec == "content" else {}
+    return selection.fit(train, positive=4, rng=rng, **values)

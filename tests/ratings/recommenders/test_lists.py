@@ -31,8 +31,8 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_kernels_are_at_hand_only_with_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)  # as if it were not installed
     for name in ("factors", "lists", "neighbours"):  # what a failed import can leave behind
-        left = f"veil.ratings.recommenders._fused_{name}"
-        monkeypatch.setitem(sys.modules, left, ModuleType(left))
+        residual = f"veil.ratings.recommenders._fused_{name}"
+        monkeypatch.setitem(sys.modules, residual, ModuleType(residual))
     assert not kernels.compiled_at_hand.__wrapped__()
 
 
@@ -50,10 +50,12 @@ def test_lists_are_the_cosines(train: Ratings) -> None:
         pad = [-1] * (6 - len(order))
         assert lists.index[item].tolist() == [*order.tolist(), *pad]
         assert lists.sims[item, : len(order)] == pytest.approx(cosines[item, order])
-    kept = np.zeros_like(cosines)
+    retained = np.zeros_like(cosines)
     for item, (row, sims) in enumerate(zip(lists.index, lists.sims, strict=True)):
-        kept[item, row[row >= 0]] = sims[row >= 0]
-    assert lists.scores(Likes.of(train, 4), np.arange(train.n)) == pytest.approx(likes @ kept.T)
+        retained[item, row[row >= 0]] = sims[row >= 0]
+    assert lists.scores(Likes.of(train, 4), np.arange(train.n)) == pytest.approx(
+        likes @ retained.T
+    )
 
 
 def test_lists_of_some_items_are_those_of_all(train: Ratings) -> None:
@@ -67,8 +69,8 @@ def test_very_long_profiles_are_cut_and_counted(
 ) -> None:
     likes = Likes.of(train, 1)
     monkeypatch.setattr("veil.ratings.recommenders.neighbours.MOST", 10)
-    found = ItemLists.of(likes, 6)
-    assert found.capped == (likes.per_user > 10).sum() > 0
+    actual = ItemLists.of(likes, 6)
+    assert actual.capped == (likes.per_user > 10).sum() > 0
 
 
 def test_ease_is_its_formula(train: Ratings) -> None:
@@ -95,23 +97,23 @@ def test_content_finds_what_is_described_alike(train: Ratings) -> None:
     likes = Likes.of(train, 4)
     words = [set(text.lower().split()) for text in TABLE["title"]]
     terms = sorted(set.union(*words))
-    matrix = np.array([[one in own for one in terms] for own in words], dtype=float)
+    matrix = np.array([[entry in own for entry in terms] for own in words], dtype=float)
     matrix *= np.log(train.m / matrix.sum(axis=0))
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1), 1e-9)[:, None]
     profile = matrix[likes.liked[likes.by_user[4] : likes.by_user[5]]].sum(axis=0)
-    wanted = matrix @ (profile / np.linalg.norm(profile))
-    assert model.scores(np.array([4]))[0] == pytest.approx(wanted)
+    expected = matrix @ (profile / np.linalg.norm(profile))
+    assert model.scores(np.array([4]))[0] == pytest.approx(expected)
 
 
 def test_content_takes_no_count_of_what_users_did_unless_told(train: Ratings) -> None:
     counted = {**TABLE, "language": ["en", "it"] * 15, "ratings_count": ["7", "8", "9"] * 10}
     users = np.arange(train.n)
     usual = Content().fit(train, positive=4, items=counted).scores(users)
-    named = ["title", "authors", "language"]
-    wanted = Content().fit(train, positive=4, items=counted, columns=named).scores(users)
-    assert np.array_equal(usual, wanted)
-    told = Content().fit(train, positive=4, items=counted, columns=[*named, "ratings_count"])
-    assert not np.array_equal(usual, told.scores(users))
+    labels = ["title", "authors", "language"]
+    expected = Content().fit(train, positive=4, items=counted, columns=labels).scores(users)
+    assert np.array_equal(usual, expected)
+    text = Content().fit(train, positive=4, items=counted, columns=[*labels, "ratings_count"])
+    assert not np.array_equal(usual, text.scores(users))
 
 
 def test_a_table_of_items_may_be_rows(train: Ratings) -> None:
@@ -119,21 +121,22 @@ def test_a_table_of_items_may_be_rows(train: Ratings) -> None:
         {"item": item, "title": title}
         for item, title in zip(TABLE["item"], TABLE["title"], strict=True)
     ]
-    given = (rows, {"item": TABLE["item"], "title": TABLE["title"]})
+    values = (rows, {"item": TABLE["item"], "title": TABLE["title"]})
     scores = [
-        Content().fit(train, positive=4, items=one).scores(np.arange(train.n)) for one in given
+        Content().fit(train, positive=4, items=entry).scores(np.arange(train.n))
+        for entry in values
     ]
     assert np.array_equal(scores[0], scores[1])
 
 
 def test_a_value_that_is_missing_describes_an_item(train: Ratings) -> None:
-    told = {**TABLE, "language": ["", "en", "it"] * 10}
-    named = {**TABLE, "language": ["none", "en", "it"] * 10}
+    text = {**TABLE, "language": ["", "en", "it"] * 10}
+    labels = {**TABLE, "language": ["none", "en", "it"] * 10}
     scores = [
         Content()
-        .fit(train, positive=4, items=one, columns=["language"])
+        .fit(train, positive=4, items=entry, columns=["language"])
         .scores(np.arange(train.n))
-        for one in (told, named)
+        for entry in (text, labels)
     ]
     assert np.array_equal(scores[0], scores[1])
 

@@ -19,14 +19,14 @@ SPECS = (
 
 def rmse(model: Model, test: Ratings) -> float:
     users, items = test.user.astype(np.int64), test.item.astype(np.int64)
-    found = np.clip(model.ratings(users, items), *model.train.scale)
-    return float(np.sqrt(np.mean(np.square(found - test.value))))
+    actual = np.clip(model.ratings(users, items), *model.train.scale)
+    return float(np.sqrt(np.mean(np.square(actual - test.value))))
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_guarantee_is_known_before_the_data_is(spec: str) -> None:
-    one = recommender(spec)
-    before, model = one.guarantee, one.fit(town(), rng=1)
+    entry = recommender(spec)
+    before, model = entry.guarantee, entry.fit(town(), rng=1)
     assert before == model.guarantee
     assert (before.kind, before.unit, before.epsilon) == ("dp", "user", 2.0)
     assert "add or remove one user" in before.neighbours
@@ -37,9 +37,9 @@ def test_the_guarantee_is_known_before_the_data_is(spec: str) -> None:
 def test_delta_is_a_tenth_of_a_user_by_default_and_below_one() -> None:
     data = town()
     for name in ("dpcovariance", "dpals"):
-        one = recommender(f"{name}(epsilon=1)")
-        assert one.guarantee.kind == "none"
-        assert one.fit(data, rng=1).guarantee.delta == 1 / (10 * data.n)
+        entry = recommender(f"{name}(epsilon=1)")
+        assert entry.guarantee.kind == "none"
+        assert entry.fit(data, rng=1).guarantee.delta == 1 / (10 * data.n)
         with pytest.raises(ParameterError, match="below 1/n"):
             recommender(f"{name}(epsilon=1, delta=0.025)").fit(data)
 
@@ -47,8 +47,8 @@ def test_delta_is_a_tenth_of_a_user_by_default_and_below_one() -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_fresh_noise_in_every_fit_and_the_same_by_a_seed(spec: str) -> None:
     data = town()
-    one = recommender(spec)
-    first, again, other, fresh = (one.fit(data, rng=seed) for seed in (1, 1, 2, None))
+    entry = recommender(spec)
+    first, again, other, fresh = (entry.fit(data, rng=seed) for seed in (1, 1, 2, None))
     users = np.arange(data.n)
     assert np.array_equal(first.scores(users), again.scores(users))
     assert not np.array_equal(first.scores(users), other.scores(users))

@@ -45,11 +45,11 @@ def either(request: pytest.FixtureRequest) -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_lists_hold_no_item_of_the_user_and_fall(spec: str, train: Ratings) -> None:
     model = fitted(spec, train)
-    found = model.recommend(train.users, 10)
-    assert found.index.shape == (train.n, 10)
+    actual = model.recommend(train.users, 10)
+    assert actual.index.shape == (train.n, 10)
     for user in range(train.n):
-        assert not set(found.index[user]) & set(train.item[train.rows(user)].tolist())
-    assert (np.diff(found.scores, axis=1) <= 0).all()
+        assert not set(actual.index[user]) & set(train.item[train.rows(user)].tolist())
+    assert (np.diff(actual.scores, axis=1) <= 0).all()
     assert model.guarantee.kind == "none"
 
 
@@ -58,28 +58,28 @@ def test_predictions_are_within_the_scale_and_known_for_everybody(
     spec: str, train: Ratings
 ) -> None:
     model = fitted(spec, train)
-    found = model.predict(["1", "nobody", "1", "nobody"], ["1", "1", "nothing", "nothing"])
-    assert ((found >= 1) & (found <= 5)).all()
+    actual = model.predict(["1", "nobody", "1", "nobody"], ["1", "1", "nothing", "nothing"])
+    assert ((actual >= 1) & (actual <= 5)).all()
     own = train.value[train.rows(0)].mean()
     of_item = train.value[train.item == 0].mean()
     if spec != "mean":
-        assert found[1:] == pytest.approx([of_item, own, train.value.mean()])
+        assert actual[1:] == pytest.approx([of_item, own, train.value.mean()])
     with pytest.raises(InputError, match="1 of the users") as refused:
         model.recommend(["1", "nobody"])
     assert "nobody" not in str(refused.value)
     with pytest.raises(InputError, match="a list of ids"):
         model.recommend("13")  # two users, letter by letter
-    with pytest.raises(InputError, match="a list of as many"):
+    with pytest.raises(InputError, match="Pass as many users as items"):
         model.predict("13", ["1", "1"])
 
 
 @pytest.mark.parametrize("spec", ["als(factors=4)", "ials(factors=4)", "sgd(factors=4)"])
 def test_a_seed_repeats_and_says_so(spec: str, train: Ratings) -> None:
-    one, two, fresh = fitted(spec, train), fitted(spec, train), fitted(spec, train, rng=None)
+    first, second, fresh = fitted(spec, train), fitted(spec, train), fitted(spec, train, rng=None)
     users = np.arange(train.n)
-    assert (one.scores(users) == two.scores(users)).all()
-    assert (one.scores(users) != fresh.scores(users)).any()
-    assert one.seeded
+    assert (first.scores(users) == second.scores(users)).all()
+    assert (first.scores(users) != fresh.scores(users)).any()
+    assert first.seeded
     assert not fresh.seeded
 
 
@@ -90,9 +90,9 @@ def by_hand(train: Ratings, u: int, i: int, k: int, shrinkage: float, least: int
     means = np.nanmean(full, axis=1)
     near = []
     for v in range(train.n):
-        both = ~np.isnan(full[u]) & ~np.isnan(full[v])
-        x, y = full[u, both] - means[u], full[v, both] - means[v]
-        c, lengths = both.sum(), (x**2).sum() * (y**2).sum()
+        total = ~np.isnan(full[u]) & ~np.isnan(full[v])
+        x, y = full[u, total] - means[u], full[v, total] - means[v]
+        c, lengths = total.sum(), (x**2).sum() * (y**2).sum()
         if v != u and not np.isnan(full[v, i]) and c >= least and lengths > 0:
             near.append(((x * y).sum() / np.sqrt(lengths) * c / (c + shrinkage), v))
     best = sorted((-sim, v) for sim, v in near if sim > 0)[:k]
@@ -106,10 +106,10 @@ def by_hand(train: Ratings, u: int, i: int, k: int, shrinkage: float, least: int
 def test_userknn_is_its_formula(train: Ratings) -> None:
     model = fitted("userknn(k=3, similarity='pearson', shrinkage=5, min_common=4)", train)
     users, items = everything(model)
-    found = model.ratings(users, items).reshape(train.n, train.m)
-    asked = [(u, i) for u in range(train.n) for i in range(u % 4, train.m, 4)]
-    hand = [by_hand(train, u, i, 3, 5, 4) for u, i in asked]
-    assert [found[u, i] for u, i in asked] == pytest.approx(hand)
+    actual = model.ratings(users, items).reshape(train.n, train.m)
+    queries = [(u, i) for u in range(train.n) for i in range(u % 4, train.m, 4)]
+    hand = [by_hand(train, u, i, 3, 5, 4) for u, i in queries]
+    assert [actual[u, i] for u, i in queries] == pytest.approx(hand)
 
 
 def test_itemknn_predicts_as_userknn_of_the_transposed(train: Ratings) -> None:
@@ -117,9 +117,9 @@ def test_itemknn_predicts_as_userknn_of_the_transposed(train: Ratings) -> None:
         train.items, train.users, train.item, train.user, train.value, scale=train.scale
     )
     users, items = everything(fitted("mean", train))
-    one = fitted("itemknn(k=4)", train).ratings(users, items)
-    two = fitted("userknn(k=4)", turned).ratings(items, users)
-    assert one == pytest.approx(two)
+    first = fitted("itemknn(k=4)", train).ratings(users, items)
+    second = fitted("userknn(k=4)", turned).ratings(items, users)
+    assert first == pytest.approx(second)
 
 
 def test_the_signed_formula_takes_all_raters(train: Ratings) -> None:
@@ -127,9 +127,9 @@ def test_the_signed_formula_takes_all_raters(train: Ratings) -> None:
         fitted("userknn(signed=True)", train)
     spec = "userknn(k=0, similarity='pearson', centre='none', signed=True)"
     users, items = everything(fitted("mean", train))
-    found = fitted(spec, train).ratings(users, items)
-    assert (found > 5).any()
-    assert (found < 1).any()
+    actual = fitted(spec, train).ratings(users, items)
+    assert (actual > 5).any()
+    assert (actual < 1).any()
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_both_engines_agree(spec: str, train: Ratings, request: pytest.FixtureRe
 
     fast = told()
     request.getfixturevalue("numpy_alone")
-    for one, two in zip(fast, told(), strict=True):
-        assert one == pytest.approx(two, abs=1e-3 if "als" in spec else 1e-9)
+    for first, second in zip(fast, told(), strict=True):
+        assert first == pytest.approx(second, abs=1e-3 if "als" in spec else 1e-9)
 
 
 def test_sgd_without_numba_learns_as_much(train: Ratings, request: pytest.FixtureRequest) -> None:
@@ -152,17 +152,17 @@ def test_sgd_without_numba_learns_as_much(train: Ratings, request: pytest.Fixtur
     fast = ratings.evaluate(fitted(spec, train), test, measures=["rmse"])["rmse"]
     request.getfixturevalue("numpy_alone")
     slow = ratings.evaluate(fitted(spec, train), test, measures=["rmse"])["rmse"]
-    plain = ratings.evaluate(fitted("mean", train), test, measures=["rmse"])["rmse"]
+    unprotected = ratings.evaluate(fitted("mean", train), test, measures=["rmse"])["rmse"]
     assert abs(fast - slow) < 0.05
-    assert max(fast, slow) < plain - 0.05
+    assert max(fast, slow) < unprotected - 0.05
 
 
 def test_waves_share_no_user_and_no_item() -> None:
     rng = np.random.default_rng(1)
     user, item = np.unique(rng.integers(0, 12, (60, 2)), axis=0).T.astype(np.int32)
-    found = waves(user, item, 5)
-    assert sorted(np.concatenate(found)) == list(range(5, 5 + len(user)))
-    for rows in found:
+    actual = waves(user, item, 5)
+    assert sorted(np.concatenate(actual)) == list(range(5, 5 + len(user)))
+    for rows in actual:
         assert len(set(user[rows - 5])) == len(rows) == len(set(item[rows - 5]))
 
 
@@ -171,27 +171,27 @@ def test_waves_share_no_user_and_no_item() -> None:
 def test_any_number_of_threads_gives_the_same(
     spec: str, train: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = fitted(spec, train)
+    single = fitted(spec, train)
     monkeypatch.setattr(kernels, "cores", lambda: 3)
     monkeypatch.setattr(parallel, "cores", lambda: 3)
     monkeypatch.setattr(kernels, "LITTLE", 0)
     monkeypatch.setattr(sgd, "LITTLE", 0)
     shared = fitted(spec, train)
     users = np.arange(train.n)
-    assert (alone.scores(users) == shared.scores(users)).all()
-    assert (alone.ratings(*everything(alone)) == shared.ratings(*everything(shared))).all()
+    assert (single.scores(users) == shared.scores(users)).all()
+    assert (single.ratings(*everything(single)) == shared.ratings(*everything(shared))).all()
 
 
 @pytest.mark.usefixtures("either")
 def test_als_solves_the_ridge(train: Ratings) -> None:
     fixed = np.random.default_rng(1).normal(size=(train.m, 3))
-    left = train.value.astype(np.float64) - 3
-    found = als.solve(train.starts, train.item, left, fixed, 0.5)
+    residual = train.value.astype(np.float64) - 3
+    actual = als.solve(train.starts, train.item, residual, fixed, 0.5)
     for u in (0, 7):
         rows = train.rows(u)
         q = fixed[train.item[rows]]
-        wanted = np.linalg.solve(q.T @ q + 0.5 * len(q) * np.eye(3), q.T @ left[rows])
-        assert found[u] == pytest.approx(wanted)
+        expected = np.linalg.solve(q.T @ q + 0.5 * len(q) * np.eye(3), q.T @ residual[rows])
+        assert actual[u] == pytest.approx(expected)
 
 
 @pytest.mark.usefixtures("either")
@@ -209,12 +209,12 @@ def test_ials_steps_reach_the_exact_solution(width: int, train: Ratings) -> None
     assert x[user] == pytest.approx(np.linalg.solve(gram, 3.0 * q.sum(axis=0)), abs=1e-4)
 
 
-@pytest.mark.parametrize("spec", [one for one in SPECS if one != "content"])
+@pytest.mark.parametrize("spec", [entry for entry in SPECS if entry != "content"])
 def test_one_user_and_one_item_are_enough(spec: str) -> None:
-    one = of_arrays(
+    entry = of_arrays(
         ["u"], ["i"], np.zeros(1, int), np.zeros(1, int), np.array([5.0]), scale=(1, 5)
     )
-    model = fitted(spec, one)
+    model = fitted(spec, entry)
     assert 1 <= float(model.predict(["u"], ["i"])[0]) <= 5
     assert model.recommend(["u"], 1).list(0) == ()
     with pytest.raises(ParameterError, match="from 1 to the 1 items"):

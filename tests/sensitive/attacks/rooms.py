@@ -65,12 +65,12 @@ class _Open(Searcher):
     def answer(self, query: str, k: int, topic: str = "") -> Answer:
         del topic
         scores = self._matcher.scores(query)
-        found = top(scores, len(scores), above=0.0)
-        kept = found[self._kept[found]]
-        shown = scores[kept[:k]].astype(np.float64)
+        actual = top(scores, len(scores), above=0.0)
+        retained = actual[self._kept[actual]]
+        shown = scores[retained[:k]].astype(np.float64)
         ranks = 1 / np.arange(1, len(shown) + 1)
         return Answer(
-            kept[:k],
+            retained[:k],
             shown if self._spec.scores else ranks,
-            len(found) if self._spec.total else len(kept),
+            len(actual) if self._spec.total else len(retained),
         )

@@ -24,8 +24,8 @@ GUESSERS = ("gap", "count", "frequency")
 
 def probe(strategy: str | Mechanism, k: int = 10) -> AttackScene:
     """Open a strategy for an attacker."""
-    chosen = sensitive.MECHANISMS.parse(strategy) if isinstance(strategy, str) else strategy
-    return AttackScene(COLLECTION, chosen.open(Scene(COLLECTION, P)), k)
+    selection = sensitive.MECHANISMS.parse(strategy) if isinstance(strategy, str) else strategy
+    return AttackScene(COLLECTION, selection.open(Scene(COLLECTION, P)), k)
 
 
 def flags(*values: int) -> NDArray[np.bool_]:
@@ -33,12 +33,12 @@ def flags(*values: int) -> NDArray[np.bool_]:
 
 
 def test_risk_is_what_is_seen_and_what_is_rightly_concluded_beyond_chance() -> None:
-    found = score(flags(1, 0, 0, 0), flags(1, 1, 1, 0), flags(1, 0, 0, 0))
-    assert (found.details["exposed"], found.details["false_alarms"]) == (0.25, 0.25)
-    assert found.details["inferred"] == pytest.approx(2 / 3)  # of those that are not seen
-    assert found.risk == pytest.approx(0.25 + 0.75 * (2 / 3 - 0.25))
-    assert found.risk.low <= found.risk <= found.risk.high
-    assert found.risk.n == 4
+    actual = score(flags(1, 0, 0, 0), flags(1, 1, 1, 0), flags(1, 0, 0, 0))
+    assert (actual.details["exposed"], actual.details["false_alarms"]) == (0.25, 0.25)
+    assert actual.details["inferred"] == pytest.approx(2 / 3)  # of those that are not seen
+    assert actual.risk == pytest.approx(0.25 + 0.75 * (2 / 3 - 0.25))
+    assert actual.risk.low <= actual.risk <= actual.risk.high
+    assert actual.risk.n == 4
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_risk_at_its_ends(
 
 
 def test_a_document_is_known_by_its_strongest_words() -> None:
-    known = strongest(COLLECTION)
+    registered = strongest(COLLECTION)
     index = matcher(COLLECTION).index
     for place in range(len(COLLECTION.documents)):
         words = COLLECTION.documents.texts[place].split()
@@ -66,12 +66,14 @@ def test_a_document_is_known_by_its_strongest_words() -> None:
             * np.log(1 + index.size / index.frequencies[index.ids(word)[0]])
             for word in words
         }
-        assert known.words(place, 5) == tuple(sorted(weight, key=lambda w: (-weight[w], w))[:5])
+        assert registered.words(place, 5) == tuple(
+            sorted(weight, key=lambda w: (-weight[w], w))[:5]
+        )
 
 
 def test_decoys_are_as_many_and_as_long_and_of_documents_that_may_be_seen() -> None:
-    asked = probe("relevance()")
-    real, fake = targets(asked, 5), decoys(asked, 5)
+    queries = probe("relevance()")
+    real, fake = targets(queries, 5), decoys(queries, 5)
     assert [len(set(words)) for words in fake] == [len(words) for words in real]
     assert len(fake) == SENSITIVE
     visible = {
@@ -85,18 +87,18 @@ def test_decoys_are_as_many_and_as_long_and_of_documents_that_may_be_seen() -> N
 
 def test_known_items_are_what_the_classifier_missed() -> None:
     for spec in ("prefilter(threshold=0.5)", "postfilter(threshold=0.5)"):
-        found = sensitive.attack(COLLECTION, spec, P, "known-item(terms=5)", k=10)
-        assert (found.details["exposed"], found.risk) == (MISS, MISS)
+        actual = sensitive.attack(COLLECTION, spec, P, "known-item(terms=5)", k=10)
+        assert (actual.details["exposed"], actual.risk) == (MISS, MISS)
     assert sensitive.attack(COLLECTION, "relevance()", None, "known-item").risk == 1.0
 
 
 def test_queries_expose_what_their_lists_show() -> None:
     shown = sensitive.rank(COLLECTION, "relevance()", None, k=10)
-    seen = {name for row in range(len(shown.index)) for name in shown.list(row)}
+    observed = {name for row in range(len(shown.index)) for name in shown.list(row)}
     hot = {name for name, label in COLLECTION.labels.items() if label}
-    found = sensitive.attack(COLLECTION, "relevance()", None, "queries", k=10)
-    assert 0 < found.details["exposed"] < 1
-    assert found.details["exposed"] == pytest.approx(len(seen & hot) / len(hot))
+    actual = sensitive.attack(COLLECTION, "relevance()", None, "queries", k=10)
+    assert 0 < actual.details["exposed"] < 1
+    assert actual.details["exposed"] == pytest.approx(len(observed & hot) / len(hot))
 
 
 def test_gap_finds_lists_that_were_cut_before_withholding() -> None:
@@ -133,26 +135,26 @@ def test_scores_are_no_ranks_with_holes() -> None:
 
 
 def test_count_finds_totals_from_before_withholding() -> None:
-    found = sensitive.attack(COLLECTION, Leaky(scores=False), P, "count")
-    assert found.details["inferred"] == 1.0
-    assert found.risk > 0.8
+    actual = sensitive.attack(COLLECTION, Leaky(scores=False), P, "count")
+    assert actual.details["inferred"] == 1.0
+    assert actual.risk > 0.8
     honest = sensitive.attack(COLLECTION, Leaky(scores=False, total=False), P, "count")
     assert (honest.details["inferred"], honest.risk) == (0.0, MISS)
 
 
 def test_frequency_finds_scores_from_before_withholding() -> None:
-    found = sensitive.attack(COLLECTION, Leaky(total=False), P, "frequency")
-    assert found.details["inferred"] > 0.7
-    assert found.risk > 0.6
+    actual = sensitive.attack(COLLECTION, Leaky(total=False), P, "frequency")
+    assert actual.details["inferred"] > 0.7
+    assert actual.risk > 0.6
     hidden = sensitive.attack(COLLECTION, Leaky(total=False, scores=False), P, "frequency")
     assert (hidden.details["inferred"], hidden.risk) == (0.0, MISS)
 
 
 def test_frequency_computes_how_many_documents_of_a_word_are_withheld() -> None:
-    asked = probe(Leaky(total=False))
+    queries = probe(Leaky(total=False))
     index = matcher(COLLECTION).index
-    words = {word for told in targets(asked, 5) + decoys(asked, 5) for word in told}
-    told = withheld(asked, {word: asked.page(word) for word in words})
+    words = {word for told in targets(queries, 5) + decoys(queries, 5) for word in told}
+    told = withheld(queries, {word: queries.page(word) for word in words})
     assert len(told) > 40
     for word, count in told.items():
         term = index.ids(word)[0]
@@ -166,8 +168,8 @@ def test_frequency_computes_how_many_documents_of_a_word_are_withheld() -> None:
     ["relevance()", "prefilter(threshold=0.5)", "postfilter(threshold=0.5)", "demoted(beta=1)"],
 )
 def test_nothing_can_be_concluded_from_what_our_strategies_show(strategy: str, by: str) -> None:
-    found = sensitive.attack(COLLECTION, strategy, P, by)
-    assert (found.details["inferred"], found.details["false_alarms"]) == (0.0, 0.0)
+    actual = sensitive.attack(COLLECTION, strategy, P, by)
+    assert (actual.details["inferred"], actual.details["false_alarms"]) == (0.0, 0.0)
 
 
 def test_decoys_of_another_seed_are_others_and_figures_repeat() -> None:
@@ -199,7 +201,7 @@ def test_bad_input_is_told_in_a_sentence() -> None:
 
 def test_an_attack_needs_documents_of_both_kinds_and_queries() -> None:
     harmless = replace(COLLECTION, sensitive=np.zeros_like(COLLECTION.sensitive))
-    with pytest.raises(InputError, match="at least one document that is sensitive"):
+    with pytest.raises(InputError, match="at least one sensitive document"):
         sensitive.attack(harmless, "relevance()", None)
     hot = replace(COLLECTION, sensitive=np.ones_like(COLLECTION.sensitive))
     with pytest.raises(InputError, match="decoys"):

@@ -20,18 +20,20 @@ P = told(COLLECTION)
 
 def without(collection: SensitiveCollection, withheld: Flags) -> SensitiveCollection:
     """Return a collection in which these documents have never been."""
-    kept = np.flatnonzero(~withheld).tolist()
+    retained = np.flatnonzero(~withheld).tolist()
     documents = collection.documents
-    rest = [Document(documents.ids[i], documents.titles[i], documents.texts[i]) for i in kept]
-    return replace(collection, documents=Documents.of(rest), sensitive=collection.sensitive[kept])
+    rest = [Document(documents.ids[i], documents.titles[i], documents.texts[i]) for i in retained]
+    return replace(
+        collection, documents=Documents.of(rest), sensitive=collection.sensitive[retained]
+    )
 
 
 def answers(collection: SensitiveCollection, strategy: str, p: Floats) -> Iterator[Answer]:
     """Answer queries of all kinds: long, of single words, of words of withheld documents alone."""
     searcher = sensitive.MECHANISMS.parse(strategy).open(Scene(collection, p))
-    asked = [*COLLECTION.queries.values(), *COLLECTION.documents.texts, "nothing of this"]
-    asked += [f"common{i}" for i in range(20)] + [f"rare{i}" for i in range(90)]
-    for query in asked:
+    queries = [*COLLECTION.queries.values(), *COLLECTION.documents.texts, "nothing of this"]
+    queries += [f"common{i}" for i in range(20)] + [f"rare{i}" for i in range(90)]
+    for query in queries:
         for k in (1, 10, 1_000):
             yield searcher.answer(query, k)
 
@@ -44,15 +46,15 @@ def test_prefilter_answers_as_if_withheld_documents_had_never_been(threshold: fl
     spec = f"prefilter(threshold={threshold})"
     shown = list(answers(COLLECTION, spec, p))
     if withheld.all():
-        assert all(len(one.positions) == one.total == 0 for one in shown)
+        assert all(len(entry.positions) == entry.total == 0 for entry in shown)
         return
     assert withheld.sum() > 0
     rest = without(COLLECTION, withheld)
     names, others = COLLECTION.documents.ids, rest.documents.ids
-    for one, other in zip(shown, answers(rest, spec, p[~withheld]), strict=True):
-        assert [names[i] for i in one.positions] == [others[i] for i in other.positions]
-        assert one.scores.tobytes() == other.scores.tobytes()
-        assert (one.scores.dtype, one.total) == (other.scores.dtype, other.total)
+    for entry, other in zip(shown, answers(rest, spec, p[~withheld]), strict=True):
+        assert [names[i] for i in entry.positions] == [others[i] for i in other.positions]
+        assert entry.scores.tobytes() == other.scores.tobytes()
+        assert (entry.scores.dtype, entry.total) == (other.scores.dtype, other.total)
 
 
 @pytest.mark.parametrize(
@@ -66,10 +68,10 @@ def test_what_looks_at_everything_shows_ranks_alone_and_totals_of_what_may_be_sh
     p = P.copy()
     p[COLLECTION.sensitive == 1] = 1.0  # a human says so: withheld by every strategy
     rest = without(COLLECTION, p == 1)
-    for one, other in zip(
+    for entry, other in zip(
         answers(COLLECTION, strategy, p), answers(rest, strategy, p[p < 1]), strict=True
     ):
-        ranks = 1 / np.arange(1, len(one.positions) + 1)
-        assert one.scores.tobytes() == ranks.tobytes()
-        assert one.total == other.total
-        assert not (COLLECTION.sensitive[one.positions] == 1).any()
+        ranks = 1 / np.arange(1, len(entry.positions) + 1)
+        assert entry.scores.tobytes() == ranks.tobytes()
+        assert entry.total == other.total
+        assert not (COLLECTION.sensitive[entry.positions] == 1).any()

@@ -1,4 +1,4 @@
-"""Attacks on ratings by name; plugins add theirs in the group ``veil.attacks.ratings``."""
+"""Registry of attacks on ratings; plugins use the entry-point group ``veil.attacks.ratings``."""
 
 from veil.core.registry import Registry
 from veil.ratings.attack import Attack
@@ -16,4 +16,4 @@ ATTACKS: Registry[Attack] = Registry(
         "scoreboard": "veil.ratings.attacks.linkage:Scoreboard",
     },
 )
-"""Attacks on ratings, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""All attacks on ratings, also of plugins: `names()`, `get(name)`, `parse(spec)`."""

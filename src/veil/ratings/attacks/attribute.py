@@ -1,9 +1,10 @@
-"""Guess what somebody is like by what she rated."""
+"""Guess an attribute of a user from the items she rated."""
 
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.estimate import bootstrap
@@ -22,9 +23,9 @@ class Attribute(Attack):
     .. math:: \arg\max_c \; \ln n_c + \sum_i \ln \theta_{ci}^{x_i} (1 - \theta_{ci})^{1 - x_i},
        \qquad \theta_{ci} = \frac{N_{ci} + 1}{n_c + 2}
 
-    over all items, with the attribute of everybody else known and the target left out of all
-    counts. The attribute is a `column` of a table of users, or whether she rated an `item`, which
-    is then taken out of the profiles. The baseline is the most frequent value.
+    over all items. The attacker knows the attribute of all other users; the target is left out of
+    all counts. The attribute is a `column` of a table of users, or whether she rated an `item`,
+    which is then removed from the profiles. The baseline is the most frequent value.
     """
 
     name: ClassVar[str] = "attribute"
@@ -32,44 +33,44 @@ class Attribute(Attack):
     column: Annotated[str, Field(description="column of the table of users")] = ""
     item: Annotated[str | int, Field(description="item that the user may have rated")] = ""
 
+    @override
     def run(self, scene: Scene) -> Outcome:
-        """Guess the attribute of all users whose attribute is known."""
         if bool(self.column) == (str(self.item) != ""):
-            raise ParameterError("attribute needs either a 'column' of users or an 'item'.")
-        seen = released_ratings(scene, self.name)
-        labels, hidden = self._labels(scene, seen)
-        known = np.flatnonzero((labels >= 0) & (seen.place >= 0))
-        if len(np.unique(labels[known])) < 2:
-            raise InputError("The attribute must have two values or more among the users.")
-        behind = np.full(seen.data.n, -1, dtype=np.int64)
-        behind[seen.place[known]] = labels[known]
-        scores = posteriors(seen.data, behind, hidden)[seen.place[known]]
-        return _outcome(scores, labels[known], known)
+            raise ParameterError("attribute needs either 'column' or 'item'.")
+        release = released_ratings(scene, self.name)
+        labels, hidden = self._labels(scene, release)
+        subjects = np.flatnonzero((labels >= 0) & (release.place >= 0))
+        if len(np.unique(labels[subjects])) < 2:
+            raise InputError("The attribute must have at least two values among the users.")
+        behind = np.full(release.data.n, -1, dtype=np.int64)
+        behind[release.place[subjects]] = labels[subjects]
+        scores = posteriors(release.data, behind, hidden)[release.place[subjects]]
+        return _outcome(scores, labels[subjects], subjects)
 
-    def _labels(self, scene: Scene, seen: ReleasedRatings) -> tuple[Ids, int]:
-        """Return the value (n,) of each user, -1 where it is not known, and the item to hide."""
+    def _labels(self, scene: Scene, release: ReleasedRatings) -> tuple[Ids, int]:
+        """Return the value (n,) of each user, -1 if missing, and the item to hide."""
         truth = scene.truth
         if self.column:
             if self.column not in scene.people:
                 raise InputError(
-                    f"There is no column '{self.column}' in the table of users; hand in one that"
-                    " has it (people, --people)."
+                    f"The table of users has no column '{self.column}'. Pass a table with it"
+                    " (people, --people)."
                 )
-            given = scene.people[self.column]
-            names = {one: place for place, one in enumerate(sorted({v for v in given if v}))}
-            return np.array([-1 if v is None else names[v] for v in given], dtype=np.int64), -1
+            values = scene.people[self.column]
+            names = {value: place for place, value in enumerate(sorted({v for v in values if v}))}
+            return np.array([-1 if v is None else names[v] for v in values], dtype=np.int64), -1
         place = truth.item_positions.get(str(self.item))
         if place is None:
-            raise InputError("The item of the attribute is none of the rated ones; name another.")
+            raise InputError("The 'item' of the attribute must be a rated item. Use another one.")
         rated = np.zeros(truth.n, dtype=np.int64)
         rated[truth.user[truth.item == place]] = 1
-        return rated, int(seen.items[place])
+        return rated, int(release.items[place])
 
 
 def posteriors(data: Ratings, labels: Ids, hidden: int) -> Floats:
-    """Return log-posteriors (n, classes) of all users, each left out of the counts.
+    """Return the log-posteriors (n, classes) of all users, each left out of the counts.
 
-    Users whose label is -1 are counted nowhere; the item `hidden` is in no profile.
+    Users with the label -1 are not counted; the item `hidden` is in no profile.
     """
     shown = data.item != hidden
     user, item = data.user[shown].astype(np.int64), data.item[shown].astype(np.int64)
@@ -80,20 +81,20 @@ def posteriors(data: Ratings, labels: Ids, hidden: int) -> Floats:
     for label in range(classes):
         own = labels == label
         counts = np.bincount(item[own[user]], minlength=data.m)
-        apart = _scores(counts, sizes[label], user, item, data.n, used, 0)
+        outside = _scores(counts, sizes[label], user, item, data.n, used, 0)
         inside = _scores(counts, sizes[label] - 1, user, item, data.n, used, 1)
-        scores[:, label] = np.where(own, inside, apart)
+        scores[:, label] = np.where(own, inside, outside)
     return scores
 
 
 def _scores(
     counts: Ids, size: int, user: Ids, item: Ids, n: int, used: np.ndarray, less: int
 ) -> Floats:
-    """Return the log-joint (n,) of profiles with one class; `less` takes each out of it."""
+    """Return the log-joint (n,) of profiles and one class; `less` takes each profile out of it."""
     total = max(size, 0) + 2 * _PRIOR
     absent = np.log(np.maximum(total - counts - _PRIOR, _PRIOR) / total)
-    seen = np.maximum(counts - less, 0) + _PRIOR  # of the items of the profile itself
-    present = np.log(seen / total)
+    profiles = np.maximum(counts - less, 0) + _PRIOR  # of the items of the profile itself
+    present = np.log(profiles / total)
     gain = present - absent
     base = np.log(max(size, 0) + 1e-300) + float(absent[used].sum())
     return np.asarray(base + np.bincount(user, gain[item], minlength=n), dtype=np.float64)
@@ -107,7 +108,7 @@ def _outcome(scores: Floats, labels: Ids, users: Ids) -> Outcome:
     sizes = np.bincount(labels)
     details = {"values": float((sizes > 0).sum())}
     if len(sizes) == 2:
-        details["auc"] = area(*(scores[labels == one] @ [-1.0, 1.0] for one in (1, 0)))
+        details["auc"] = area(*(scores[labels == label] @ [-1.0, 1.0] for label in (1, 0)))
     base = float(sizes.max() / len(labels))
     return Outcome(
         subjects=users,
@@ -121,7 +122,7 @@ def _outcome(scores: Floats, labels: Ids, users: Ids) -> Outcome:
 
 
 def area(members: Floats, others: Floats) -> float:
-    """Return how often a member scores above another, ties counting one half.
+    """Return how often a member scores above a non-member; ties count one half.
 
     >>> area(np.array([2.0, 1.0]), np.array([1.0, 0.0]))
     0.875

@@ -1,10 +1,11 @@
-"""Find somebody's profile by a few items, knowing how the release was drawn."""
+"""Find a target's profile from a few items, given the output distribution of the mechanism."""
 
 from dataclasses import dataclass
 from math import lgamma
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from veil.core.errors import InputError, LawError
 from veil.core.types import Floats, Ids
@@ -20,7 +21,7 @@ _ROUNDS = 200  # of expectation and maximisation
 
 
 class Law(NamedTuple):
-    """P(released | true) as (L, L), a row for each true level; of bits the levels are two."""
+    """P(released | true) as (L, L), a row for each true level; bits have two levels."""
 
     levels: Levels
     chances: Floats
@@ -28,62 +29,62 @@ class Law(NamedTuple):
 
 
 def law_of(mechanism: str, scale: Ratings) -> Law:
-    """Return the law of a mechanism on the scale of some ratings; without one, of pseudonyms."""
-    made = MECHANISMS.parse(mechanism or Pseudonyms.name)
-    if not isinstance(made, Mechanism):
-        raise LawError(f"bayes looks for profiles, and {made.name} releases none.")
-    step = getattr(made, "step", None)
+    """Return the distribution of a mechanism on a scale; an empty name means pseudonyms."""
+    parsed = MECHANISMS.parse(mechanism or Pseudonyms.name)
+    if not isinstance(parsed, Mechanism):
+        raise LawError(f"bayes needs released profiles. Got {parsed.name}, which releases none.")
+    step = getattr(parsed, "step", None)
     levels = Levels.of(scale, step, "bayes")
-    if isinstance(made, Pseudonyms):
+    if isinstance(parsed, Pseudonyms):
         return Law(levels, np.eye(levels.count))
-    return Law(levels, np.exp(made.log_likelihood(scale)), isinstance(made, Bits))
+    return Law(levels, np.exp(parsed.log_likelihood(scale)), isinstance(parsed, Bits))
 
 
 def released_levels(data: Ratings, levels: Levels) -> Ids:
-    """Return which level (N,) each released value is; one that is none raises."""
+    """Return the level (N,) of each released value; raise if a value is not a level."""
     values = np.asarray(data.value, dtype=np.float64)
     at = levels.positions(values)
     if np.abs(levels.values[at] - values).max(initial=0.0) > 1e-6 * levels.step:
         raise InputError(
-            "bayes needs released values that are levels of the scale; use scoreboard."
+            "bayes needs released values that are levels of the scale. Try scoreboard."
         )
     return at
 
 
 def level_frequencies(chances: Floats, released: Ids) -> Floats:
-    """Return how frequent (L,) true levels are, by maximum likelihood from released ones (EM)."""
-    seen = np.bincount(released, minlength=chances.shape[1]).astype(np.float64)
+    """Return the frequencies (L,) of true levels by maximum likelihood (EM) from released ones."""
+    counts = np.bincount(released, minlength=chances.shape[1]).astype(np.float64)
     prior = np.full(len(chances), 1 / len(chances))
     for _ in range(_ROUNDS):
         joint = prior[:, None] * chances
         total = joint.sum(axis=0)
-        share = np.divide(seen, total, out=np.zeros_like(seen), where=total > 0)
-        prior = (joint * share).sum(axis=1) / seen.sum()
+        share = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
+        prior = (joint * share).sum(axis=1) / counts.sum()
     return prior
 
 
-_OFF = (-1.0, 0.0, 1.0)  # by how much what is known of a value may be off
+_OFF = (-1.0, 0.0, 1.0)  # errors of a known value
 
 
 class Bayes(Linker):
-    r"""Score each released profile by the log-likelihood of what is known, given the mechanism.
+    r"""Score each released profile by the log-likelihood of the known items, given the mechanism.
 
-    Where the items are visible (krr, dlaplace, pseudonyms) a profile v that has exactly the
+    If the items are visible (krr, dlaplace, pseudonyms), a profile v that has exactly the
     right number c of the known items has
 
     .. math:: \sum_i \ln \sum_r P(r | r'_{vi}) P(k_i | r) - \ln \binom{n_v}{c}
        - \ln \binom{m - n_v}{w}, \qquad P(r | r') \propto P(r' | r) \pi(r)
 
     and any other is ruled out: the exact posterior, up to the frequencies :math:`\pi` of true
-    values, which are estimated from the release. Of bits it is the sum of
+    values, which are estimated from the release. For bits it is the sum of
     :math:`\ln P(b'_{vi} | k_i) / P(b'_{vi})` over the known items.
     """
 
     name: ClassVar[str] = "bayes"
 
-    def ready(self, seen: ReleasedRatings, scene: Scene) -> Scorer:
-        """Work out the law of the release."""
-        data, law = seen.data, law_of(seen.mechanism, scene.truth)
+    @override
+    def ready(self, release: ReleasedRatings, scene: Scene) -> Scorer:
+        data, law = release.data, law_of(release.mechanism, scene.truth)
         if law.bits:
             flip = float(law.chances[0, 1])
             share = np.clip(data.per_item / data.n, flip * (1 - flip), 1 - flip * (1 - flip))
@@ -106,11 +107,11 @@ class _Values:
     levels: Levels
     released: Ids  # (N,) the level of each released value
     posterior: Floats  # (L, L) P(true level | released level), a column for each released one
-    choices: Floats  # (n',) log of the number of ways to choose what is known
+    choices: Floats  # (n',) log of the number of ways to choose the known items
     right: int
 
     def __call__(self, items: Ids, values: Floats, times: Floats) -> Floats:
-        del times  # what these mechanisms release has none
+        del times  # these mechanisms release none
         data = self.data
         total, shared = -self.choices, np.zeros(data.n, dtype=np.int64)
         for item, value in zip(items.tolist(), values.tolist(), strict=True):
@@ -128,7 +129,7 @@ class _Values:
 class _Bits:
     data: Ratings
     levels: Levels
-    share: Floats  # (m',) of profiles in which a bit is set
+    share: Floats  # (m',) share of profiles with a set bit
     flip: float
     wrong: float  # share of the known items that are wrong
     positive: float
@@ -141,21 +142,21 @@ class _Bits:
                 continue
             fits = value_likelihood(value, self.levels)
             liked = float(fits[self.levels.values >= self.positive].sum() / max(fits.sum(), 1e-9))
-            one = self.flip + (1 - self.wrong) * liked * (1 - 2 * self.flip)
-            without = np.log((1 - one) / (1 - self.share[item]))
+            chance = self.flip + (1 - self.wrong) * liked * (1 - 2 * self.flip)
+            without = np.log((1 - chance) / (1 - self.share[item]))
             rows = data.order[data.item_starts[item] : data.item_starts[item + 1]]
             total += without
-            total[data.user[rows]] += np.log(one / self.share[item]) - without
+            total[data.user[rows]] += np.log(chance / self.share[item]) - without
         return total
 
 
 def value_likelihood(value: float, levels: Levels) -> Floats:
-    """Return P(what is known is `value` | true level) (L,): off by -1, 0 or 1, then clipped."""
+    """Return P(known value = `value` | true level) (L,): off by -1, 0 or 1, then clipped."""
     ends = levels.values[0], levels.values[-1]
-    told = [np.abs(np.clip(levels.values + off, *ends) - value) < 1e-6 for off in _OFF]
-    return np.asarray(np.mean(told, axis=0), dtype=np.float64)
+    matches = [np.abs(np.clip(levels.values + off, *ends) - value) < 1e-6 for off in _OFF]
+    return np.asarray(np.mean(matches, axis=0), dtype=np.float64)
 
 
 def _choices(n: int, k: int) -> float:
-    """Return ln of n choose k; 0 where there is no choice, which is ruled out elsewhere."""
+    """Return ln of n choose k; 0 if there is no choice, which is ruled out elsewhere."""
     return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) if 0 <= k <= n else 0.0

@@ -1,7 +1,7 @@
-"""Find somebody's profile by a few items that she rated.
+"""Find a target's profile from a few items that she rated.
 
-What a linking attacker is said to know: a few items of each target, and about how they rated.
-This is the one place where an attacker's knowledge is made of the originals.
+A linking attacker knows a few items of each target and approximate ratings. Only this module
+derives an attacker's knowledge from the original ratings.
 """
 
 from abc import abstractmethod
@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError, ParameterError
@@ -29,9 +30,9 @@ _SALT = 1  # of the hashes that choose knowledge
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Knowledge:
-    """Targets (t,), and items, values and times (t, known) that are known of each.
+    """Targets (t,), and the known items, values and times (t, known) of each.
 
-    Users and items are positions in the truth; who attacks is not shown `users`.
+    Users and items are positions in the truth; the attacker does not see `users`.
     """
 
     users: Ids
@@ -45,14 +46,14 @@ def draw_knowledge(
 ) -> Knowledge:
     """Draw targets, `known` - `wrong` items of each, and `wrong` items that they did not rate.
 
-    Values are off by -1, 0 or 1, times by up to `days`, both uniformly; the value and the time of
-    a wrong item are any that there can be.
+    Values are off by -1, 0 or 1 and times by up to `days`, both uniformly. The value and the time
+    of a wrong item are arbitrary.
     """
     right = known - wrong
     able = np.flatnonzero((truth.per_user >= max(right, 1)) & (truth.per_user <= truth.m - wrong))
     if not len(able):
         raise InputError(
-            f"Nobody has {right:,} ratings that could be known; let the attacker know fewer."
+            f"No user has {right:,} ratings that could be known. Use a smaller 'known'."
         )
     users = np.sort(rng.choice(able, size=min(targets, len(able)), replace=False))
     items = np.empty((len(users), known), dtype=np.int64)
@@ -76,16 +77,16 @@ def draw_knowledge(
 
 
 def hashed_knowledge(truth: Ratings, known: int, targets: int) -> Knowledge:
-    """Choose by hash, the same whoever computes it: no generator, no wrong item.
+    """Choose the knowledge by hash, reproducibly: without a generator and without wrong items.
 
-    Targets are the first users, of one in four by hash, who have enough ratings; known are the
-    items with the smallest hash of user and item; another part of it moves the values.
+    Targets are the first users with enough ratings among every fourth user by hash. Known are the
+    items with the smallest hash of user and item; other bits of the hash shift the values.
     """
     hashes = id_hashes(truth.users)
     able = np.flatnonzero((mix(hashes) % np.uint64(4) == 0) & (truth.per_user >= known))
     if not len(able):
         raise InputError(
-            f"Nobody has {known:,} ratings that could be known; let the attacker know fewer."
+            f"No user has {known:,} ratings that could be known. Use a smaller 'known'."
         )
     users = able[:targets].astype(np.int64)
     of_items = id_hashes(truth.items)
@@ -110,12 +111,12 @@ class ReleasedRatings:
     Attributes
     ----------
     data, mechanism
-        What anybody sees, and how it was made.
+        The public ratings, and the spec of their mechanism.
     items
-        (m,) where the items of the truth are in the release, -1 where they are not.
+        (m,) positions of the items of the truth in the release, -1 if missing.
     place
-        (n,) where the users of the truth are in the release, -1 where they are not: it scores
-        guesses, and no guess is made of it.
+        (n,) positions of the users of the truth in the release, -1 if missing. It only scores
+        guesses; no guess uses it.
     """
 
     data: Ratings
@@ -125,21 +126,21 @@ class ReleasedRatings:
 
 
 def released_ratings(scene: Scene, who: str) -> ReleasedRatings:
-    """Return the released ratings of a scene; `who` is the attacker, for the message."""
+    """Return the released ratings of a scene; `who` names the attack in the error."""
     data = data_of(scene.target)
     if data is None or not isinstance(scene.target, Release):
         raise InputError(
-            f"{who} attacks released ratings; there are none here, only a model: use membership."
+            f"{who} needs released ratings, and the target is only a model. Try membership."
         )
     at = data.item_positions
-    items = np.array([at.get(one, -1) for one in scene.truth.items], dtype=np.int64)
+    items = np.array([at.get(name, -1) for name in scene.truth.items], dtype=np.int64)
     return ReleasedRatings(
         data, scene.target.mechanism, items, _places(scene.target, data, scene.truth)
     )
 
 
 def data_of(target: Target) -> Ratings | None:
-    """Return the ratings that a target shows, or None."""
+    """Return the released ratings of a target, or None."""
     return target.data if isinstance(target, Release) else None
 
 
@@ -147,88 +148,90 @@ def _places(release: Release, data: Ratings, truth: Ratings) -> Ids:
     place = np.full(truth.n, -1, dtype=np.int64)
     if release.rows is not None:
         behind = np.asarray(release.rows, dtype=np.int64)
-        there = np.flatnonzero(behind >= 0)
-        place[behind[there]] = there
+        present = np.flatnonzero(behind >= 0)
+        place[behind[present]] = present
         return place
-    known = truth.user_positions
-    behind = np.array([known.get(one, -1) for one in data.users], dtype=np.int64)
+    positions = truth.user_positions
+    behind = np.array([positions.get(name, -1) for name in data.users], dtype=np.int64)
     if (behind < 0).all():
         raise InputError(
-            "Which released profile is whose is not known here; hand in what protect returned, or"
-            " the spec of the protection."
+            "The users behind the released profiles are unknown here. Pass the result of protect,"
+            " or the spec of the mechanism."
         )
-    there = np.flatnonzero(behind >= 0)
-    place[behind[there]] = there
+    present = np.flatnonzero(behind >= 0)
+    place[behind[present]] = present
     return place
 
 
-# Scores (n',) of all released profiles against items, values and times (known,) of one target;
-# items are positions in the release, -1 where it has none.
+# Scores (n',) of all released profiles against the known items, values and times (known,) of one
+# target; items are positions in the release, -1 if missing.
 Scorer = Callable[[Ids, Floats, Floats], Floats]
 _ROUNDING = 1e-12  # scores of equal profiles are sums of equal terms
 
 
 class Linker(Attack):
-    """Ranks the released profiles by how well they fit what is known of a target."""
+    """Ranks the released profiles by their fit to the knowledge of a target."""
 
-    known: Annotated[int, Field(ge=1, le=1000, description="items known of a target")] = 8
+    known: Annotated[int, Field(ge=1, le=1000, description="known items of a target")] = 8
     wrong: Annotated[
         int,
-        Field(
-            ge=0, description="of these, items that she did not rate", json_schema_extra=PRIVATE
-        ),
+        Field(ge=0, description="known items that she did not rate", json_schema_extra=PRIVATE),
     ] = 0
-    phi: Annotated[float, Field(ge=0, description="eccentricity from which it claims")] = 1.5
-    targets: Annotated[int, Field(ge=1, description="users who are looked for, at most")] = 300
-    days: Annotated[float, Field(ge=0, description="by how much known times are off")] = 14.0
+    phi: Annotated[float, Field(ge=0, description="least eccentricity of a claim")] = 1.5
+    targets: Annotated[int, Field(ge=1, description="maximum number of targets")] = 300
+    days: Annotated[float, Field(ge=0, description="largest error of known times")] = 14.0
     knowledge: Annotated[
         Literal["random", "hash"],
-        Field(description="how targets and items are chosen; by hash nothing is drawn"),
+        Field(description="choice of targets and items; hash is deterministic"),
     ] = "random"
 
     @abstractmethod
-    def ready(self, seen: ReleasedRatings, scene: Scene) -> Scorer:
-        """Return what scores the profiles of a release."""
+    def ready(self, release: ReleasedRatings, scene: Scene) -> Scorer:
+        """Return a function that scores the profiles of a release."""
 
+    @override
     def run(self, scene: Scene) -> Outcome:
-        """Look for each target among all released profiles."""
         if self.wrong >= self.known:
-            raise ParameterError(
-                "Of the known items at least one must be right: 'wrong' < 'known'."
+            raise ParameterError("At least one known item must be right. Use 'wrong' < 'known'.")
+        release = released_ratings(scene, self.name)
+        knowledge = self._draw_knowledge(scene)
+        scorer = self.ready(release, scene)
+        placements = [
+            _placed(scorer(*facts), int(release.place[user]), self.phi)
+            for user, *facts in zip(
+                knowledge.users, *self._columns(knowledge, release), strict=True
             )
-        seen = released_ratings(scene, self.name)
-        told = self._told(scene)
-        scorer = self.ready(seen, scene)
-        found = [
-            _placed(scorer(*one), int(seen.place[user]), self.phi)
-            for user, *one in zip(told.users, *self._columns(told, seen), strict=True)
         ]
-        return _outcome(np.array(found), told.users, seen.data.n)
+        return _outcome(np.array(placements), knowledge.users, release.data.n)
 
-    def _told(self, scene: Scene) -> Knowledge:
+    def _draw_knowledge(self, scene: Scene) -> Knowledge:
         truth = scene.truth
         if self.knowledge == "random":
             return draw_knowledge(
                 truth, self.known, self.wrong, self.targets, self.days, scene.rng
             )
         if self.wrong:
-            raise ParameterError("Knowledge that is chosen by hash has no wrong item.")
+            raise ParameterError("knowledge='hash' has no wrong items. Use wrong=0.")
         return hashed_knowledge(truth, self.known, self.targets)
 
-    def _columns(self, told: Knowledge, seen: ReleasedRatings) -> tuple[Ids, Floats, Floats]:
-        times = np.full(told.values.shape, np.nan) if told.times is None else told.times
-        return seen.items[told.items], told.values, times
+    def _columns(
+        self, knowledge: Knowledge, release: ReleasedRatings
+    ) -> tuple[Ids, Floats, Floats]:
+        times = (
+            np.full(knowledge.values.shape, np.nan) if knowledge.times is None else knowledge.times
+        )
+        return release.items[knowledge.items], knowledge.values, times
 
 
 def _placed(scores: Floats, place: int, phi: float) -> tuple[float, float, float, float]:
-    """Return rank, ties, whether the attacker claims, and whether it is then right."""
+    """Return rank, ties, whether the attacker makes a claim, and whether the claim is right."""
     rank, ties = rank_with_ties(scores, place, _ROUNDING)
     claims = eccentricity(scores) >= phi
     return rank, ties, claims, claims and rank == 1
 
 
 def eccentricity(scores: Floats) -> float:
-    """Return (best - second best)/sd over all candidates; 0 where all are alike.
+    """Return (best - second best)/sd over all candidates; 0 if all are equal.
 
     >>> eccentricity(np.array([0.0, 0.0, 0.0, 2.0])) > 2
     True
@@ -241,11 +244,11 @@ def eccentricity(scores: Floats) -> float:
     return float(best - second) / spread if spread > 0 else 0.0
 
 
-def _outcome(found: Floats, users: Ids, n: int) -> Outcome:
-    ranks, ties = found[:, 0].astype(np.int64), found[:, 1].astype(np.int64)
+def _outcome(placements: Floats, users: Ids, n: int) -> Outcome:
+    ranks, ties = placements[:, 0].astype(np.int64), placements[:, 1].astype(np.int64)
     hits = first_guess(ranks, ties)
     among = np.full(len(ranks), n, dtype=np.int64)
-    claims, right = found[:, 2].sum(), found[:, 3].sum()
+    claims, right = placements[:, 2].sum(), placements[:, 3].sum()
     details = {
         "within ten": float(successes(ranks, "active", candidates=among, ties=ties).mean()),
         "reciprocal rank": float(
@@ -265,14 +268,14 @@ _DAY_SCALE, _FORGETS = 86_400.0, 30.0
 
 
 class Scoreboard(Linker):
-    r"""Score each released profile by known items that it shares, the rarer the more.
+    r"""Score each released profile by the known items that it shares; rare items count more.
 
     .. math:: \sum_{i} \frac{e^{-|r_i - r_{vi}|/\rho} + e^{-|t_i - t_{vi}|/30\,\text{days}}}
        {\ln \max(|U_i|, 2)}
 
-    over the known items i that the profile v has; the second term where there are times. Profiles
-    with equal scores share the success: of k equal records each is hit once in k. The attacker
-    claims a target where the best score stands out: (best - second)/sd >= `phi`.
+    over the known items i that the profile v has; the second term only if there are times.
+    Profiles with equal scores share the success: each of k equal records is hit once in k. The
+    attacker claims a target if the best score is an outlier: (best - second)/sd >= `phi`.
 
     References
     ----------
@@ -282,14 +285,14 @@ class Scoreboard(Linker):
 
     name: ClassVar[str] = "scoreboard"
     rho: Annotated[
-        float, Field(gt=0, description="how fast a difference of values counts less")
+        float, Field(gt=0, description="scale on which differences of values count less")
     ] = 1.5
 
-    def ready(self, seen: ReleasedRatings, scene: Scene) -> "Board":
-        """Count the raters of each released item."""
+    @override
+    def ready(self, release: ReleasedRatings, scene: Scene) -> "Board":
         del scene
-        counts = np.maximum(seen.data.per_item, 2)
-        return Board(seen.data, 1 / np.log(counts), self.rho)
+        counts = np.maximum(release.data.per_item, 2)
+        return Board(release.data, 1 / np.log(counts), self.rho)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -301,7 +304,7 @@ class Board:
     rho: float
 
     def __call__(self, items: Ids, values: Floats, times: Floats) -> Floats:
-        """Add up what each profile shares."""
+        """Return the score (n',) of each profile."""
         data, total = self.data, np.zeros(self.data.n)
         for item, value, time in zip(items.tolist(), values, times, strict=True):
             if item < 0:

@@ -1,10 +1,11 @@
-"""Read what somebody newly liked off public lists of related items."""
+"""Infer a user's new like from public lists of related items."""
 
 from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.estimate import bootstrap
@@ -21,9 +22,9 @@ Index = NDArray[np.integer]
 class Lists(Attack):
     """Guess a target's new item from two snapshots of the lists of related items.
 
-    Each target adds one like, among `background` changes of others. An item scores one for each
-    item known of the target in whose list it rose or entered; the best is the guess. The baseline
-    guesses the items whose number of likes grew most.
+    Each target adds one like, among `background` changes by others. An item scores one point for
+    each known item of the target in whose list it rose or entered; the best item is the guess. The
+    baseline guesses the items whose number of likes grew most.
 
     References
     ----------
@@ -34,57 +35,59 @@ class Lists(Attack):
 
     name: ClassVar[str] = "lists"
     fits: ClassVar[bool] = True
-    known: Annotated[int, Field(ge=1, description="items known of a target")] = 10
-    targets: Annotated[int, Field(ge=1, description="users who are attacked, at most")] = 150
+    known: Annotated[int, Field(ge=1, description="known items of a target")] = 10
+    targets: Annotated[int, Field(ge=1, description="maximum number of attacked users")] = 150
     background: Annotated[
-        float, Field(ge=0, lt=1, description="share of the other likes that are new, too")
+        float, Field(ge=0, lt=1, description="share of the other likes that are also new")
     ] = 0.03
 
+    @override
     def run(self, scene: Scene) -> Outcome:
-        """Fit the lists before and after, and guess."""
         if not isinstance(scene.target, Recommender):
             raise InputError(
-                "lists attacks a recommender with lists of related items, as itemknn(k=20)."
+                "lists needs a recommender with lists of related items, such as itemknn(k=20)."
             )
-        users, known, new, late = self._changes(scene)
+        users, profiles, new, late = self._changes(scene)
         before, after = (
             _neighbours(scene.target, part, scene)
             for part in (scene.truth.take(~late), scene.truth)
         )
         gains = _gains(scene.truth, late, scene.positive)
-        found = [
+        placements = [
             (
                 *_placed(count_rises(before, after, own, scene.truth.m), own, item),
                 *_placed(gains, own, item),
             )
-            for own, item in zip(known, new.tolist(), strict=True)
+            for own, item in zip(profiles, new.tolist(), strict=True)
         ]
-        return _outcome(np.array(found), users, scene.truth.m - self.known)
+        return _outcome(np.array(placements), users, scene.truth.m - self.known)
 
     def _changes(self, scene: Scene) -> tuple[Ids, list[Ids], Ids, NDArray[np.bool_]]:
-        """Draw targets, what is known of each, her new item, and all rows that are new."""
+        """Draw targets, the known items and the new item of each, and mark all new rows."""
         truth, rng = scene.truth, scene.rng
         likes = truth.value >= scene.positive
         counts = np.bincount(truth.user[likes], minlength=truth.n)
         able = np.flatnonzero(counts > self.known)
         if not len(able):
-            raise InputError(f"Nobody likes more than {self.known:,} items; let fewer be known.")
+            raise InputError(
+                f"No user likes more than {self.known:,} items. Use a smaller 'known'."
+            )
         users = np.sort(rng.choice(able, size=min(self.targets, len(able)), replace=False))
         late = likes & (rng.random(len(truth)) < self.background)
-        known, new = [], []
+        profiles, new = [], []
         for user in users.tolist():
             rows = truth.rows(user)
             own = rows.start + np.flatnonzero(likes[rows])
-            drawn = rng.permutation(own)
-            late[drawn[: self.known + 1]] = False  # what is known was there before
-            late[drawn[0]] = True
-            new.append(int(truth.item[drawn[0]]))
-            known.append(truth.item[drawn[1 : self.known + 1]].astype(np.int64))
-        return users.astype(np.int64), known, np.array(new, dtype=np.int64), late
+            shuffled = rng.permutation(own)
+            late[shuffled[: self.known + 1]] = False  # known items are old
+            late[shuffled[0]] = True
+            new.append(int(truth.item[shuffled[0]]))
+            profiles.append(truth.item[shuffled[1 : self.known + 1]].astype(np.int64))
+        return users.astype(np.int64), profiles, np.array(new, dtype=np.int64), late
 
 
 def count_rises(before: Index, after: Index, known: Ids, m: int) -> Floats:
-    """Return in how many lists (m,) of the known items each item rose or entered."""
+    """Return how often (m,) each item rose in, or entered, the lists of the known items."""
     score, depth = np.zeros(m), after.shape[1]
     places = np.full(m + 1, depth, dtype=np.int64)
     for item in known.tolist():
@@ -98,25 +101,25 @@ def count_rises(before: Index, after: Index, known: Ids, m: int) -> Floats:
 def _neighbours(target: Recommender, part: Ratings, scene: Scene) -> Index:
     lists = getattr(target.fit(part, scene.positive, scene.rng), "neighbours", None)
     if lists is None:
-        raise InputError(f"{target.name} has no lists of related items; use itemknn.")
+        raise InputError(f"{target.name} has no lists of related items. Use itemknn.")
     return np.asarray(lists.index)
 
 
 def _gains(truth: Ratings, late: NDArray[np.bool_], positive: float) -> Floats:
-    """Return how many likes (m,) each item gained."""
+    """Return the number (m,) of likes that each item gained."""
     new = late & (truth.value >= positive)
     return np.bincount(truth.item[new], minlength=truth.m).astype(np.float64)
 
 
 def _placed(scores: Floats, known: Ids, item: int) -> tuple[int, int]:
-    """Return the rank of the new item, and its ties, among those that are not known already."""
+    """Return the rank and the ties of the new item among the unknown items."""
     open_to = np.ones(len(scores), dtype=bool)
     open_to[known] = False
     return rank_with_ties(scores[open_to], int(open_to[:item].sum()))
 
 
-def _outcome(found: Ids, users: Ids, among: int) -> Outcome:
-    ranks, ties, blind, level = found.T
+def _outcome(placements: Ids, users: Ids, among: int) -> Outcome:
+    ranks, ties, blind, level = placements.T
     candidates = np.full(len(ranks), among, dtype=np.int64)
     hits = first_guess(ranks, ties)
     details = {

@@ -1,4 +1,4 @@
-"""Tell whether somebody's ratings, or one rating of hers, were used at all."""
+"""Decide whether a user's ratings, or one of her ratings, were used at all."""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
@@ -24,8 +25,8 @@ from veil.ratings.recommenders.neighbours import ItemLists
 from veil.ratings.release import Release
 from veil.ratings.split import split
 
-_ERROR = 0.0125  # of each of two bounds: together they hold with 97.5 % confidence
-_FEW = 0.01  # of the others, who are taken for members
+_ERROR = 0.0125  # error of each of two bounds: both hold with 97.5 % confidence
+_FEW = 0.01  # share of non-members mistaken for members
 
 
 def decide_by_threshold(
@@ -33,12 +34,12 @@ def decide_by_threshold(
 ) -> Choice:
     """Choose a threshold on one half of both groups, and decide by it on the other half.
 
-    If `claim` bounds the advantage, the bound is in the details.
+    If `claim` bounds the advantage, the details include the bound.
     """
     if min(len(members), len(others)) < 4:
-        raise InputError("Membership needs four people or more who are in it, and as many not.")
-    chosen, judged = zip(_halves(members, rng), _halves(others, rng), strict=True)
-    cut, strict = threshold(*chosen), quantile(chosen[1])
+        raise InputError("Membership needs at least four members and four non-members.")
+    tuning, judged = zip(_halves(members, rng), _halves(others, rng), strict=True)
+    cut, strict = threshold(*tuning), quantile(tuning[1])
     decisions = [(group > cut).astype(np.float64) for group in judged]
     details = {
         "auc": area(members, others),
@@ -61,7 +62,7 @@ def decide_by_threshold(
 
 
 def threshold(members: Floats, others: Floats) -> float:
-    """Return the number above which TPR - FPR is largest.
+    """Return the threshold with the largest TPR - FPR.
 
     >>> threshold(np.array([3.0, 4.0]), np.array([1.0, 2.0]))
     2.0
@@ -75,19 +76,19 @@ def threshold(members: Floats, others: Floats) -> float:
 
 
 def quantile(others: Floats) -> float:
-    """Return the number that at most one other in a hundred exceeds."""
+    """Return the threshold that at most one non-member in a hundred exceeds."""
     return float(np.quantile(others, 1 - _FEW, method="higher"))
 
 
 def dp_bound(claim: Guarantee | None) -> float | None:
-    r"""Return the largest TPR - FPR under differential privacy of users, or None without it.
+    r"""Return the largest TPR - FPR under user-level differential privacy, or None without it.
 
     .. math:: \frac{e^\varepsilon - 1 + 2\delta}{e^\varepsilon + 1}
 
     References
     ----------
     Humphries et al. Investigating Membership Inference Attacks under Data Dependencies. CSF 2023,
-    Theorem 3.2 (for members that are drawn independently, as here).
+    Theorem 3.2 (for independently drawn members, as here).
     """
     if (
         claim is None
@@ -107,25 +108,25 @@ def _halves(group: Floats, rng: Generator) -> tuple[Floats, Floats]:
 
 
 def _at_least(members: Floats, others: Floats) -> float:
-    """Return what the true advantage is at least, by exact bounds on both shares."""
+    """Return a lower bound of the true advantage, by exact bounds on both shares."""
     low = lower_share(int(members.sum()), len(members), _ERROR)
     return low - upper_share(int(others.sum()), len(others), _ERROR)
 
 
 def _at_most(members: Floats, others: Floats) -> float:
-    """Return what the true advantage is at most, with 97.5 % confidence."""
+    """Return an upper bound of the true advantage, with 97.5 % confidence."""
     high = upper_share(int(members.sum()), len(members), ERROR / 2)
     return max(0.0, high - lower_share(int(others.sum()), len(others), ERROR / 2))
 
 
-_RIDGE, _SHRINK = 0.2, 5.0  # of a user's vector; ratings of 0 that she is taken to have besides
+_RIDGE, _SHRINK = 0.2, 5.0  # of a user's vector; pseudo-ratings of 0 added to her profile
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Suspects:
-    """Profiles of everybody who may have been in it, with the items of the model.
+    """Profiles of all possible members, with the items of the model.
 
-    That somebody is a suspect says nothing of whether she was: who attacks may know them all.
+    Being a suspect reveals nothing about membership: the attacker may know everybody.
     """
 
     data: Ratings
@@ -137,15 +138,15 @@ class Suspects:
         return self.data.item[rows][self.data.value[rows] >= self.positive].astype(np.int64)
 
     def residual(self, user: int, means: Floats) -> tuple[Ids, Floats]:
-        """Return a user's items, and her ratings less the items' means and her own."""
+        """Return a user's items, and her ratings minus the item means and her own mean."""
         rows = self.data.rows(user)
         items = self.data.item[rows].astype(np.int64)
-        left = np.asarray(self.data.value[rows] - means[items], dtype=np.float64)
-        return items, left - left.sum() / (len(left) + _SHRINK)
+        residual = np.asarray(self.data.value[rows] - means[items], dtype=np.float64)
+        return items, residual - residual.sum() / (len(residual) + _SHRINK)
 
 
 def statistics(model: Model, suspects: Suspects) -> Floats:
-    """Return the statistic (n,) of all suspects that fits what the model shows."""
+    """Return the statistic (n,) of all suspects that suits the public part of the model."""
     lists = getattr(model, "neighbours", None)
     if isinstance(lists, ItemLists):
         return _of_lists(lists, suspects)
@@ -155,41 +156,43 @@ def statistics(model: Model, suspects: Suspects) -> Floats:
         array = shown.get(name)
         if not isinstance(array, np.ndarray) or len(array) != wide:
             continue
-        given = np.asarray(array, dtype=np.float64)
-        if name == "gram" and given.shape == square:
-            return _of_covariance(given, _means(shown, suspects), suspects)
-        if name == "weights" and given.shape == square:
-            return _of_weights(given, suspects)
+        matrix = np.asarray(array, dtype=np.float64)
+        if name == "gram" and matrix.shape == square:
+            return _of_covariance(matrix, _means(shown, suspects), suspects)
+        if name == "weights" and matrix.shape == square:
+            return _of_weights(matrix, suspects)
         if name == "likes":
-            return _of_counts(given, suspects)
+            return _of_counts(matrix, suspects)
         if name in ("factors", "items"):
-            return _of_factors(given, _means(shown, suspects), suspects)
+            return _of_factors(matrix, _means(shown, suspects), suspects)
     raise InputError(
-        "membership reads lists of neighbours, weights, counts, covariances and factors of items;"
-        " this model shows none of them."
+        "membership needs a model with neighbour lists, weights, counts, covariances or item"
+        " factors. Use another attack for this one."
     )
 
 
 def _of_lists(lists: ItemLists, suspects: Suspects) -> Floats:
-    """Return the mean over liked i of the sum of sim_ij over liked j that its list has."""
-    found, liked = np.zeros(suspects.data.n), np.zeros(suspects.data.m + 1, dtype=bool)
+    """Return the mean over liked i of the sum of sim_ij over the liked j in the list of i."""
+    values, liked = np.zeros(suspects.data.n), np.zeros(suspects.data.m + 1, dtype=bool)
     for user in range(suspects.data.n):
         own = suspects.likes(user)
         liked[own] = True
         near = liked[lists.index[own]] & (lists.index[own] >= 0)
-        found[user] = (lists.sims[own] * near).sum() / max(1, len(own))
+        values[user] = (lists.sims[own] * near).sum() / max(1, len(own))
         liked[own] = False
-    return found
+    return values
 
 
 def _of_weights(weights: Floats, suspects: Suspects) -> Floats:
-    """Return the mean over liked i of what all liked j add to its score."""
-    own = (suspects.likes(user) for user in range(suspects.data.n))
-    return np.array([weights[np.ix_(one, one)].sum() / max(1, len(one)) for one in own])
+    """Return the mean over liked i of the contribution of all liked j to its score."""
+    profiles = (suspects.likes(user) for user in range(suspects.data.n))
+    return np.array(
+        [weights[np.ix_(likes, likes)].sum() / max(1, len(likes)) for likes in profiles]
+    )
 
 
 def _of_counts(likes: Floats, suspects: Suspects) -> Floats:
-    """Return how much liked items are more frequent in the model than among all suspects.
+    """Return by how much the liked items are more frequent in the model than among all suspects.
 
     References
     ----------
@@ -210,32 +213,34 @@ def _of_covariance(gram: Floats, means: Floats, suspects: Suspects) -> Floats:
     data = suspects.data
     rows = [suspects.residual(user, means) for user in range(data.n)]
     public = np.zeros_like(gram)
-    for items, left in rows:
-        public[np.ix_(items, items)] += np.outer(left, left)
-    apart = gram / np.trace(gram) - public / np.trace(public)
-    found = np.zeros(data.n)
-    for user, (items, left) in enumerate(rows):
-        length = float(left @ left)
-        found[user] = left @ apart[np.ix_(items, items)] @ left / length if length else 0.0
-    return found
+    for items, residual in rows:
+        public[np.ix_(items, items)] += np.outer(residual, residual)
+    difference = gram / np.trace(gram) - public / np.trace(public)
+    values = np.zeros(data.n)
+    for user, (items, residual) in enumerate(rows):
+        length = float(residual @ residual)
+        values[user] = (
+            residual @ difference[np.ix_(items, items)] @ residual / length if length else 0.0
+        )
+    return values
 
 
 def _of_factors(factors: Floats, means: Floats, suspects: Suspects) -> Floats:
-    """Return minus the mean square of what item factors leave unexplained of a profile."""
-    found, wide = np.zeros(suspects.data.n), factors.shape[1]
+    """Return minus the mean squared error of the item factors on each profile."""
+    values, wide = np.zeros(suspects.data.n), factors.shape[1]
     for user in range(suspects.data.n):
-        items, left = suspects.residual(user, means)
+        items, residual = suspects.residual(user, means)
         own = factors[items]
-        vector = np.linalg.solve(own.T @ own + _RIDGE * np.eye(wide), own.T @ left)
-        found[user] = -float(np.square(left - own @ vector).mean()) if len(items) else 0.0
-    return found
+        vector = np.linalg.solve(own.T @ own + _RIDGE * np.eye(wide), own.T @ residual)
+        values[user] = -float(np.square(residual - own @ vector).mean()) if len(items) else 0.0
+    return values
 
 
 def _means(shown: dict[str, object], suspects: Suspects) -> Floats:
-    """Return the means (m,) of the items: those of the model, or of all suspects."""
-    given = shown.get("means")
-    if isinstance(given, np.ndarray) and given.shape == (suspects.data.m,):
-        return given
+    """Return the item means (m,) of the model, or of all suspects."""
+    means = shown.get("means")
+    if isinstance(means, np.ndarray) and means.shape == (suspects.data.m,):
+        return means
     data = suspects.data
     whole = float(np.mean(data.value))
     total = np.bincount(data.item, data.value, data.m) + _SHRINK * whole
@@ -243,21 +248,21 @@ def _means(shown: dict[str, object], suspects: Suspects) -> Floats:
 
 
 class Membership(Attack):
-    r"""Decide who is in a model by one number that a release shows of a profile.
+    r"""Decide who is in a model by one statistic of each profile.
 
-    Of a user: each of the users trains by the toss of a coin. Of lists of neighbours the number is
-    the mean over liked i of the sum of :math:`s_{ij}` over liked j; of counts, how much liked
-    items are more frequent than among everybody; of a covariance G,
-    :math:`x'(G - G_{public})x / |x|^2`; of item factors, minus the loss of the profile. Of
-    released ratings the attacker first learns a model, the `learner`.
+    For users: each user is a member with probability 1/2. The statistic is, for lists of
+    neighbours, the mean over liked i of the sum of :math:`s_{ij}` over liked j; for counts, by how
+    much liked items are more frequent than among all users; for a covariance G,
+    :math:`x'(G - G_{public})x / |x|^2`; for item factors, minus the loss of the profile. From
+    released ratings the attacker first trains a model, the `learner`.
 
-    Of a rating: the score of a liked item that was trained on, against one of the same user that
-    was held out.
+    For ratings: the score of a liked training item against that of a held-out liked item of the
+    same user.
 
     The threshold is chosen on one half of both groups; success is TPR - FPR on the other half.
     Under (epsilon, delta)-DP of users it is at most :math:`(e^\varepsilon - 1 + 2\delta)/
-    (e^\varepsilon + 1)`, since coins are independent; `details` say whether what was measured is
-    above that for certain.
+    (e^\varepsilon + 1)`, since members are drawn independently. `details` states whether the
+    measured advantage certainly exceeds that.
 
     References
     ----------
@@ -269,16 +274,16 @@ class Membership(Attack):
 
     name: ClassVar[str] = "membership"
     fits: ClassVar[bool] = True
-    of: Annotated[Literal["user", "rating"], Field(description="whose presence is asked")] = "user"
-    learner: Annotated[str, Field(description="what is learnt of released ratings")] = (
+    of: Annotated[Literal["user", "rating"], Field(description="what may be a member")] = "user"
+    learner: Annotated[str, Field(description="recommender trained on released ratings")] = (
         "itemknn(k=20)"
     )
     size: Annotated[
-        int, Field(ge=0, description="users who train, on average; 0: half of them")
+        int, Field(ge=0, description="mean number of training users; 0 means half of them")
     ] = 0
 
+    @override
     def run(self, scene: Scene) -> Choice:
-        """Decide on users, or on ratings."""
         return self._users(scene) if self.of == "user" else self._ratings(scene)
 
     def _users(self, scene: Scene) -> Choice:
@@ -290,27 +295,27 @@ class Membership(Attack):
                 active = np.sort(pool)
             inside = active[rng.random(len(active)) < 1 / 2]
             if not len(inside):
-                raise InputError("Membership needs more users.")
-            target = _made(target, truth.of_users(inside), scene)
+                raise InputError("There are too few users. Membership needs more.")
+            target = _train_on(target, truth.of_users(inside), scene)
         else:
             inside = _inside(target, truth)
         model, claim = self._model(target, scene)
         suspects = Suspects(truth.of_users(active), scene.positive)
         if model.train.items != suspects.data.items:
-            raise InputError("Membership needs the truth to have the items of the model.")
-        found = statistics(model, suspects)
+            raise InputError("The truth must have the items of the model. Load it with them.")
+        values = statistics(model, suspects)
         member = np.isin(active, inside)
-        return decide_by_threshold(found[member], found[~member], rng, claim, "user")
+        return decide_by_threshold(values[member], values[~member], rng, claim, "user")
 
     def _model(self, target: Target, scene: Scene) -> tuple[Model, Guarantee]:
-        """Return what the attacker looks into, and what is proved of it."""
+        """Return the model that the attacker inspects, and its guarantee."""
         if isinstance(target, Model):
             return target, target.guarantee
         if not isinstance(target, Release):
-            raise InputError("Membership is asked of a release, of a model, or of their spec.")
+            raise InputError("Membership needs a release, a model, or the spec of one.")
         if target.model is not None:
             return target.model, target.cost
-        assert target.data is not None  # noqa: S101 - a release holds one or the other
+        assert target.data is not None  # noqa: S101 - a release has one or the other
         learnt = recommender(self.learner).fit(target.data, scene.positive, scene.rng)
         return learnt, target.cost
 
@@ -319,49 +324,49 @@ class Membership(Attack):
         if isinstance(target, Recommender):
             target = target.fit(split(truth)[0], scene.positive, scene.rng)
         if not isinstance(target, Model):
-            raise InputError("Membership of a rating is asked of a recommender or of a model.")
-        held = _held_out(target, truth, scene.positive)
+            raise InputError("Membership of a rating needs a recommender or a model.")
+        unseen = _held_out(target, truth, scene.positive)
         scores = []
-        for user, items in held.items():
+        for user, items in unseen.items():
             rows = target.train.rows(user)
             own = target.train.item[rows][target.train.value[rows] >= scene.positive]
             if len(own):
                 pair = [int(scene.rng.choice(own)), int(scene.rng.choice(items))]
                 scores.append(target.scores(np.array([user]))[0, pair])
         if not scores:
-            raise InputError("The truth holds no liked item that was not trained on.")
-        found: Floats = np.array(scores)
-        return decide_by_threshold(found[:, 0], found[:, 1], scene.rng, None, "rating")
+            raise InputError("The truth has no held-out like. Pass more ratings.")
+        pairs: Floats = np.array(scores)
+        return decide_by_threshold(pairs[:, 0], pairs[:, 1], scene.rng, None, "rating")
 
 
-def _made(target: Recommender | Mechanism, part: Ratings, scene: Scene) -> Target:
+def _train_on(target: Recommender | Mechanism, part: Ratings, scene: Scene) -> Target:
     if isinstance(target, Recommender):
         return target.fit(part, scene.positive, scene.rng)
     return protect(part, target, rng=scene.rng)
 
 
 def _inside(target: Target, truth: Ratings) -> Ids:
-    """Return who is in a given release or model; there must be others, too."""
+    """Return the users in an existing release or model, which must not be all users."""
     if isinstance(target, Release) and target.rows is not None:
         inside = np.unique(np.asarray(target.rows, dtype=np.int64))
     else:
         model = target.model if isinstance(target, Release) else target
         users = model.train.users if isinstance(model, Model) else ()
-        known = truth.user_positions
-        inside = np.array([known[one] for one in users if one in known], dtype=np.int64)
+        positions = truth.user_positions
+        inside = np.array([positions[name] for name in users if name in positions], dtype=np.int64)
     if len(inside) == truth.n or not len(inside):
         raise InputError(
-            "Membership needs people who are not in the release: hand in the spec, and the"
-            " experiment trains on one half of the users."
+            "Membership needs users who are not in the release. Pass the spec instead, and one"
+            " half of the users is trained on."
         )
     return inside
 
 
 def _held_out(model: Model, truth: Ratings, positive: float) -> dict[int, Ids]:
-    """Return liked items, by user of the model, that were not trained on."""
+    """Return the held-out liked items, by user of the model."""
     user_at, item_at = model.train.user_positions, model.train.item_positions
-    users = np.array([user_at.get(one, -1) for one in truth.users], dtype=np.int64)
-    items = np.array([item_at.get(one, -1) for one in truth.items], dtype=np.int64)
+    users = np.array([user_at.get(name, -1) for name in truth.users], dtype=np.int64)
+    items = np.array([item_at.get(name, -1) for name in truth.items], dtype=np.int64)
     rows = (truth.value >= positive) & (users[truth.user] >= 0) & (items[truth.item] >= 0)
     user, item = users[truth.user[rows]], items[truth.item[rows]]
     trained = model.train.user.astype(np.int64) * model.train.m + model.train.item

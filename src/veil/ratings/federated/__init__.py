@@ -1,1 +1,1 @@
-"""Federated training: updates leave, masked so that a server learns their sum alone."""
+"""Federated training: the server learns only the sum of masked updates."""

@@ -1,7 +1,7 @@
 """One client of one secure sum.
 
-No input or output happens here. Every step is taken once and in order; after a refusal none is
-taken any more, so that a server that asks again with other words learns nothing.
+This module does no input or output. Every step runs once and in order. After an error no step runs
+any more, so a server that repeats a step with other messages learns nothing.
 
 References
 ----------
@@ -48,37 +48,35 @@ from veil.ratings.federated.primitives import (
 
 
 class Phases:
-    """What a party has done so far."""
+    """The remaining steps of a party."""
 
     def __init__(self, *names: str) -> None:
-        self._left = list(names)
+        self._remaining = list(names)
 
     @contextmanager
     def take(self, name: str) -> Iterator[None]:
-        """Take the next step, which must be this one."""
-        if not self._left or self._left[0] != name:
-            self._left = []
-            raise ProtocolError(
-                f"The step '{name}' was asked for out of order or again; it is refused."
-            )
-        left, self._left = self._left[1:], []
-        yield  # an error leaves no step
-        self._left = left
+        """Take the next step, which must be `name`."""
+        if not self._remaining or self._remaining[0] != name:
+            self._remaining = []
+            raise ProtocolError(f"The step '{name}' came out of order or again. It is refused.")
+        rest, self._remaining = self._remaining[1:], []
+        yield  # after an error no step remains
+        self._remaining = rest
 
 
 FOLLOWS = (
-    "The server learns the sum alone if the server follows the protocol: without registered keys"
-    " it could play all the other clients."
+    "The server learns only the sum if it follows the protocol: without registered keys it could"
+    " impersonate all other clients."
 )
 SIGNED = (
-    "The server learns the sum alone, also if it lies about who dropped out: keys are registered,"
-    " and survivors signed by more than two thirds."
+    "The server learns only the sum, even if it lies about who dropped out: keys are registered,"
+    " and more than two thirds signed the survivors."
 )
 SPOILT = "A client that lies can spoil the sum: no input is proved to be within its bound."
 
 
 def usual(n: int) -> int:
-    """Return the default: more than two thirds.
+    """Return the default threshold: more than two thirds.
 
     >>> usual(20)
     14
@@ -87,48 +85,48 @@ def usual(n: int) -> int:
 
 
 def least(n: int, *, signed: bool) -> int:
-    """Return the least threshold of n clients: more than half, or than two thirds if signed."""
+    """Return the least threshold of n clients: more than 1/2 of them, or than 2/3 if signed."""
     return usual(n) if signed else n // 2 + 1
 
 
 def choose_threshold(n: int, threshold: int | None, *, signed: bool) -> int:
-    """Return a threshold that protects n clients, or raise."""
+    """Return `threshold` or its default, or raise if it does not protect n clients."""
     if n < 2:
-        raise ParameterError("A secure sum needs at least two clients; one would be read.")
+        raise ParameterError("A secure sum needs at least two clients.")
     low = least(n, signed=signed)
     if threshold is None:
         return usual(n)
     if isinstance(threshold, bool) or not isinstance(threshold, int) or not low <= threshold <= n:
         raise ParameterError(
-            f"The threshold of {n:,} clients must be a whole number from {low:,} to {n:,}; with"
-            " fewer a server could open single inputs."
+            f"The threshold of {n:,} clients must be an integer from {low:,} to {n:,}. With a"
+            " lower one a server could open single inputs."
         )
     return threshold
 
 
 def enough(count: int, threshold: int, what: str) -> None:
-    """Raise where fewer than the threshold did something: the round is void."""
+    """Raise if `count` is below the threshold, which makes the round void."""
     if count < threshold:
         raise ProtocolError(
-            f"{count:,} clients {what}, and {threshold:,} are needed: the round is void, and"
-            " nothing was opened."
+            f"The round needs {threshold:,} clients, and {count:,} {what}. It is void, and nothing"
+            " was opened."
         )
 
 
-def check_request(request: Request, held: set[int]) -> None:
-    """Refuse a request that would open both secrets of a client, or that leaves one out."""
+def check_request(request: Request, senders: set[int]) -> None:
+    """Refuse a request that would open both secrets of a client, or that omits a client."""
     survivors, dropped = set(request.survivors), set(request.dropped)
     if survivors & dropped:
-        raise ProtocolError("A client is named as survivor and as dropped; it is refused.")
-    if survivors | dropped != held:
-        raise ProtocolError("The request does not name exactly those who sent shares.")
+        raise ProtocolError("A client is both a survivor and dropped. The request is refused.")
+    if survivors | dropped != senders:
+        raise ProtocolError("The request must name exactly the clients that sent shares.")
 
 
 def is_answer(request: Request, answer: Unmasked) -> bool:
-    """Tell whether an answer has the shares that were asked for."""
-    sizes = {len(one) for one in (*answer.seeds.values(), *answer.keys.values())}
-    asked = (set(request.survivors), set(request.dropped))
-    return (set(answer.seeds), set(answer.keys)) == asked and sizes <= {SIZE}
+    """Return whether an answer has exactly the requested shares."""
+    sizes = {len(share) for share in (*answer.seeds.values(), *answer.keys.values())}
+    expected = (set(request.survivors), set(request.dropped))
+    return (set(answer.seeds), set(answer.keys)) == expected and sizes <= {SIZE}
 
 
 def open_sum(
@@ -139,23 +137,23 @@ def open_sum(
     digests: Mapping[int, bytes],
     label: bytes,
 ) -> None:
-    """Take the masks off a sum in place: own ones of survivors, pair ones of who dropped."""
+    """Remove the masks from a sum in place: survivors' own masks, pair masks of the dropped."""
     weighed = weights(sorted(answers))
     added: list[bytes] = []
     removed: list[bytes] = []
     for peer in request.survivors:
-        seed = combine({x: one.seeds[peer] for x, one in answers.items()}, weighed)
+        seed = combine({x: answer.seeds[peer] for x, answer in answers.items()}, weighed)
         if statements.digest_of(label, peer, seed) != digests[peer]:
-            raise ProtocolError("Shares gave back another seed; the round is void.")
+            raise ProtocolError("The shares of a seed give another seed. The round is void.")
         removed.append(seed)
     for peer in request.dropped:
-        private = combine({x: one.keys[peer] for x, one in answers.items()}, weighed)
+        private = combine({x: answer.keys[peer] for x, answer in answers.items()}, weighed)
         if public_of(private) != masking[peer]:
-            raise ProtocolError("Shares gave back another key; the round is void.")
+            raise ProtocolError("The shares of a key give another key. The round is void.")
         agreement = Agreement(private)
         for other in request.survivors:
             key = pair_key(agreement, masking[peer], masking[other], label)
-            # what the survivor added or took off is undone
+            # undo what the survivor added or subtracted
             (removed if is_added(masking[other], masking[peer]) else added).append(key)
     add_streams(total, added, removed)
 
@@ -166,9 +164,9 @@ class Client:
     Parameters
     ----------
     threshold
-        The fewest survivors that it accepts.
+        Least number of survivors that the client accepts.
     signing, registered
-        Its own Ed25519 key, and the public ones of all by number, known beforehand; or neither.
+        The client's Ed25519 key and the public keys of all by number, known beforehand; or None.
     """
 
     def __init__(
@@ -193,14 +191,14 @@ class Client:
         self._secrets: dict[int, bytes] = {}  # agreed on with each peer, for seals
 
     def keys(self) -> Keys:
-        """Return the public keys of this round."""
+        """Return the client's public keys for this round."""
         with self._steps.take("keys"):
-            told = statements.of_keys(self.label, self.number, *self._public)
-            signed = signature(self._signing, told) if self._signing else b""
+            statement = statements.of_keys(self.label, self.number, *self._public)
+            signed = signature(self._signing, statement) if self._signing else b""
             return Keys(*self._public, signed)
 
     def shares(self, roster: Roster) -> Shares:
-        """Share the own mask key and seed with everybody of the roster, sealed for each."""
+        """Share this client's mask key and seed with all of the roster, sealed for each."""
         with self._steps.take("shares"):
             self._check_roster(roster)
             self._roster = roster
@@ -223,12 +221,12 @@ class Client:
             return Shares(parcels, digest)
 
     def masked(self, parcels: Parcels, words: Words) -> Masked:
-        """Open the shares of peers, and mask the input with all who sent some."""
+        """Open the shares of peers, and mask the input with all peers that sent shares."""
         with self._steps.take("masked"):
             if words.shape != (self._length,):
-                raise ProtocolError("The input has not the length that was agreed on.")
+                raise ProtocolError("The input must have the agreed length.")
             if not set(parcels.parcels) <= set(self._roster.masking) - {self.number}:
-                raise ProtocolError("Shares came from somebody who is not of this round.")
+                raise ProtocolError("Shares came from a client that is not in this round.")
             enough(len(parcels.parcels) + 1, self._roster.threshold, "sent shares")
             for peer, sealed in parcels.parcels.items():
                 self._held[peer] = self._unseal(peer, sealed)
@@ -242,22 +240,22 @@ class Client:
             return Masked(total)
 
     def sign(self, survivors: Survivors) -> Signed:
-        """Sign who survived, once; without registered keys there is nothing to sign."""
+        """Sign the survivors once; without registered keys the signature is empty."""
         with self._steps.take("sign"):
             self._check_survivors(survivors.numbers)
             self._survivors = survivors.numbers
             if self._signing is None:
                 return Signed(b"")
-            told = statements.of_survivors(self.label, self._digest, survivors.numbers)
-            return Signed(signature(self._signing, told))
+            statement = statements.of_survivors(self.label, self._digest, survivors.numbers)
+            return Signed(signature(self._signing, statement))
 
     def unmask(self, request: Request) -> Unmasked:
-        """Give for each peer the share of its seed or of its key, never of both, and once."""
+        """Return for each peer the share of its seed or of its key, never both, and only once."""
         with self._steps.take("unmask"):
             check_request(request, set(self._held))
             self._check_survivors(request.survivors)
             if request.survivors != self._survivors:
-                raise ProtocolError("The survivors are others than were told before; refused.")
+                raise ProtocolError("The survivors differ from the signed ones. It is refused.")
             self._check_signatures(request)
             seeds = {peer: self._held[peer][SIZE:] for peer in request.survivors}
             keys = {peer: self._held[peer][:SIZE] for peer in request.dropped}
@@ -267,56 +265,59 @@ class Client:
     def _check_survivors(self, survivors: tuple[int, ...]) -> None:
         enough(len(survivors), self._roster.threshold, "survived")
         if not set(survivors) <= set(self._held) or len(set(survivors)) < len(survivors):
-            raise ProtocolError("The survivors are not those who sent shares; it is refused.")
+            raise ProtocolError("The survivors must be clients that sent shares. It is refused.")
         if self.number not in survivors:
-            raise ProtocolError("The survivors do not name a client that is asked; it is refused.")
+            raise ProtocolError("The survivors lack this client. The request is refused.")
 
     def _check_signatures(self, request: Request) -> None:
         if self._registered is None:
             return
-        told = statements.of_survivors(self.label, self._digest, request.survivors)
+        statement = statements.of_survivors(self.label, self._digest, request.survivors)
         valid = sum(
-            peer in request.survivors and is_signed(self._registered.get(peer, b""), told, signed)
+            peer in request.survivors
+            and is_signed(self._registered.get(peer, b""), statement, signed)
             for peer, signed in request.signatures.items()
         )
-        enough(valid, self._roster.threshold, "signed who survived")
+        enough(valid, self._roster.threshold, "signed the survivors")
 
     def _check_roster(self, roster: Roster) -> None:
         sealing, masking = roster.sealing, roster.masking
         n = len(masking)
         if set(sealing) != set(masking) or min(masking, default=0) < 1:
-            raise ProtocolError("The roster of the round is garbled; the round is left.")
+            raise ProtocolError("The roster is invalid. This client leaves the round.")
         if (sealing.get(self.number), masking.get(self.number)) != self._public:
-            raise ProtocolError("The roster has other keys for this client; the round is left.")
+            raise ProtocolError(
+                "The roster has wrong keys for this client, which leaves the round."
+            )
         keys = [*sealing.values(), *masking.values()]
         if len(set(keys)) < 2 * n or any(len(key) != KEY for key in keys):
-            raise ProtocolError("The roster has a key twice, or what is no key; it is refused.")
+            raise ProtocolError("The roster has a repeated or invalid key. It is refused.")
         needed = max(self._least, least(n, signed=self._registered is not None))
         if not needed <= roster.threshold <= n:
             raise ProtocolError(
-                f"The round has {n:,} clients and a threshold of {roster.threshold:,}, and at"
-                f" least {needed:,} is accepted; the round is left."
+                f"The round has {n:,} clients and a threshold of {roster.threshold:,}, but this"
+                f" client needs at least {needed:,}. It leaves the round."
             )
         if self._registered is not None:
             self._check_keys(roster, self._registered)
 
     def _check_keys(self, roster: Roster, registered: Mapping[int, bytes]) -> None:
         for peer, sealing in roster.sealing.items():
-            told = statements.of_keys(self.label, peer, sealing, roster.masking[peer])
-            known = registered.get(peer, b"")
-            if not is_signed(known, told, roster.signatures.get(peer, b"")):
+            statement = statements.of_keys(self.label, peer, sealing, roster.masking[peer])
+            key = registered.get(peer, b"")
+            if not is_signed(key, statement, roster.signatures.get(peer, b"")):
                 raise ProtocolError(
-                    "A key of the roster is not signed by who is registered, for this round and"
-                    " these terms; the round is left."
+                    "A key of the roster is not signed by its registered owner for this round and"
+                    " these terms. This client leaves the round."
                 )
 
-    def _seal(self, peer: int, both: bytes) -> bytes:
+    def _seal(self, peer: int, shares: bytes) -> bytes:
         about = statements.of_parcel(self.label, self.number, peer)
-        return seal(derive_key(self._secrets[peer], about), both, about)
+        return seal(derive_key(self._secrets[peer], about), shares, about)
 
     def _unseal(self, peer: int, sealed: bytes) -> bytes:
         about = statements.of_parcel(self.label, peer, self.number)
-        both = unseal(derive_key(self._secrets[peer], about), sealed, about)
-        if len(both) != 2 * SIZE:
-            raise ProtocolError("A sealed share has another length; the round is left.")
-        return both
+        shares = unseal(derive_key(self._secrets[peer], about), sealed, about)
+        if len(shares) != 2 * SIZE:
+            raise ProtocolError("A sealed share has a wrong length. This client leaves the round.")
+        return shares

@@ -1,12 +1,11 @@
-"""Messages of the protocol, how they are read, and connections that carry them.
+"""Messages of the protocol, their parser, and connections that carry them.
 
 A frame is ``VEIL1``, the kind of message (one byte), the label of the round, and the fields in
-order. Numbers are little-endian; whatever has a length says it first, and is refused where the
-frame is shorter. Nothing is ever executed or looked up by name.
+order. Numbers are little-endian. Everything of variable length is preceded by its length and is
+refused if the frame is shorter. Nothing is ever executed or looked up by name.
 
-Frames over a TCP connection: the length first, bounded, and within a time.
-A frame has 4 bytes of length (little-endian, at most 64 MiB) and then as many bytes. The time is
-for a whole frame: a peer that sends a byte now and then does not prolong it.
+Over TCP, a frame is preceded by its length (4 bytes, little-endian, at most 64 MiB). The time
+limit is for a whole frame: a peer that sends a byte now and then does not extend it.
 """
 
 import socket
@@ -21,20 +20,20 @@ from numpy.typing import NDArray
 from veil.ratings.federated.primitives import ProtocolError, VoidError, Words
 
 MOST = 64 * 2**20  # bytes of a frame
-_BROKEN = "A message is cut off or garbled; the other side is refused."
+_BROKEN = "A message is truncated or invalid. The other side is refused."
 
 
 def frame(octets: bytes) -> bytes:
-    """Return bytes with their length before them."""
+    """Return bytes preceded by their length."""
     return struct.pack("<I", len(octets)) + octets
 
 
 class Reader:
-    """Takes one field after the other from a frame."""
+    """Reads one field of a frame after the other."""
 
     def __init__(self, frame: memoryview) -> None:
         if len(frame) > MOST:
-            raise ProtocolError("A message has more than 64 MiB; the other side is refused.")
+            raise ProtocolError("A message has more than 64 MiB. The other side is refused.")
         self._frame, self._at = frame, 0
 
     def _take(self, size: int) -> memoryview:
@@ -44,54 +43,54 @@ class Reader:
         self._at += size
         return part
 
-    def magic(self, wanted: bytes) -> int:
+    def magic(self, expected: bytes) -> int:
         """Check the first bytes, and return the kind after them."""
-        if self._take(len(wanted)) != wanted:
-            raise ProtocolError("The other side does not speak this protocol; it is refused.")
+        if self._take(len(expected)) != expected:
+            raise ProtocolError("The other side uses another protocol. It is refused.")
         return self._take(1)[0]
 
     def number(self) -> int:
-        """Return a whole number of 32 bits."""
+        """Return a 32-bit unsigned integer."""
         return int(struct.unpack("<I", self._take(4))[0])
 
     def octets(self) -> bytes:
-        """Return bytes."""
+        """Return a byte string."""
         return bytes(self._take(self.number()))
 
     def text(self) -> str:
-        """Return a text in UTF-8."""
+        """Return a UTF-8 string."""
         try:
             return self.octets().decode()
         except UnicodeDecodeError:
             raise ProtocolError(_BROKEN) from None
 
     def numbers(self) -> tuple[int, ...]:
-        """Return whole numbers."""
+        """Return a tuple of integers."""
         count = self.number()
         return struct.unpack(f"<{count}I", self._take(4 * count))
 
     def parcels(self) -> dict[int, bytes]:
-        """Return bytes by number; a number that is given twice is refused."""
+        """Return byte strings by number; a repeated number is refused."""
         count = self.number()
         if 8 * count > len(self._frame) - self._at:
             raise ProtocolError(_BROKEN)
-        found = {}
+        parcels = {}
         for _ in range(count):
             number = self.number()
-            found[number] = self.octets()
-        if len(found) < count:
+            parcels[number] = self.octets()
+        if len(parcels) < count:
             raise ProtocolError(_BROKEN)
-        return found
+        return parcels
 
     def words(self) -> NDArray[np.uint64]:
-        """Return words of 64 bits, in memory of their own."""
+        """Return 64-bit words in new memory."""
         part = self._take(self.number())
         if len(part) % 8:
             raise ProtocolError(_BROKEN)
         return np.frombuffer(part, dtype="<u8").astype(np.uint64)
 
     def end(self) -> None:
-        """Refuse what follows the last field."""
+        """Refuse bytes after the last field."""
         if self._at != len(self._frame):
             raise ProtocolError(_BROKEN)
 
@@ -100,12 +99,12 @@ _MAGIC = b"VEIL1"
 
 
 class Message:
-    """What is sent in one frame."""
+    """The content of one frame."""
 
 
 @dataclass(frozen=True, repr=False)
 class Keys(Message):
-    """Two public keys of a client for one round, signed where keys are registered."""
+    """Two public keys of a client for one round, signed if keys are registered."""
 
     sealing: bytes
     masking: bytes
@@ -114,7 +113,7 @@ class Keys(Message):
 
 @dataclass(frozen=True, repr=False)
 class Roster(Message):
-    """Who takes part: the keys (and the signature) of each, and how many shares open a secret."""
+    """The clients of a round: their keys and signatures, and how many shares open a secret."""
 
     threshold: int
     sealing: dict[int, bytes]
@@ -124,7 +123,7 @@ class Roster(Message):
 
 @dataclass(frozen=True, repr=False)
 class Shares(Message):
-    """Sealed shares for each peer, and a digest of the seed of the own mask."""
+    """Sealed shares for each peer, and a digest of the seed of the client's own mask."""
 
     parcels: dict[int, bytes]
     digest: bytes
@@ -146,21 +145,21 @@ class Masked(Message):
 
 @dataclass(frozen=True, repr=False)
 class Survivors(Message):
-    """Whose masked input arrived."""
+    """The clients whose masked input arrived."""
 
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, repr=False)
 class Signed(Message):
-    """A client's signature of the survivors; empty where keys are not registered."""
+    """A client's signature of the survivors; empty if keys are not registered."""
 
     signature: bytes
 
 
 @dataclass(frozen=True, repr=False)
 class Request(Message):
-    """What shares are asked for: of seeds of survivors, of keys of those who dropped."""
+    """The shares that the server needs: of seeds of survivors, of keys of the dropped."""
 
     survivors: tuple[int, ...]
     dropped: tuple[int, ...]
@@ -169,7 +168,7 @@ class Request(Message):
 
 @dataclass(frozen=True, repr=False)
 class Unmasked(Message):
-    """Shares of the seeds of survivors, and of the mask keys of those who dropped."""
+    """Shares of the seeds of survivors, and of the mask keys of the dropped."""
 
     seeds: dict[int, bytes]
     keys: dict[int, bytes]
@@ -177,7 +176,7 @@ class Unmasked(Message):
 
 @dataclass(frozen=True, repr=False)
 class Hello(Message):
-    """A client introduces itself: by a token, and by its registered key or none."""
+    """A client's introduction: a token, and its registered key or nothing."""
 
     number: int
     token: bytes
@@ -186,7 +185,7 @@ class Hello(Message):
 
 @dataclass(frozen=True, repr=False)
 class Welcome(Message):
-    """The server's terms as JSON, and the number of the client."""
+    """The server's terms as JSON, and the client's number."""
 
     number: int
     terms: str
@@ -194,7 +193,7 @@ class Welcome(Message):
 
 @dataclass(frozen=True, repr=False)
 class Round(Message):
-    """A round begins: its number from 0 on, and the model as 64-bit floats."""
+    """The start of a round: its number from 0 on, and the model as 64-bit floats."""
 
     number: int
     model: bytes
@@ -202,17 +201,17 @@ class Round(Message):
 
 @dataclass(frozen=True, repr=False)
 class Absent(Message):
-    """A client does not take part in this round."""
+    """A client's refusal to take part in this round."""
 
 
 @dataclass(frozen=True, repr=False)
 class Void(Message):
-    """Too few are left of this round: nothing is opened."""
+    """The end of a round with too few clients; nothing is opened."""
 
 
 @dataclass(frozen=True, repr=False)
 class Finish(Message):
-    """There are no more rounds: the model, and how many rounds were void."""
+    """The end of training: the model, and the number of void rounds."""
 
     void: int
     model: bytes
@@ -225,25 +224,25 @@ KINDS: tuple[type[Message], ...] = (
 
 
 def encode(message: Message, label: bytes) -> bytes:
-    """Return the frame of a message of one round; one above the limit raises."""
+    """Return the frame of a message of one round; raise above the size limit."""
     parts = [_MAGIC, bytes([KINDS.index(type(message))]), frame(label)]
     for field in fields(message):  # type: ignore[arg-type]
         value = getattr(message, field.name)
         parts.append(_written(value))
     size = sum(map(len, parts))
     if size > MOST:
-        raise ProtocolError("A message would have more than 64 MiB; send fewer numbers a round.")
+        raise ProtocolError("A message would have more than 64 MiB. Send fewer numbers a round.")
     return b"".join(parts)
 
 
 def decode(frame: bytes | bytearray, *labels: bytes) -> Message:
-    """Return the message of a frame; anything but a whole one of these rounds is refused."""
+    """Return the message of a frame; raise unless it is complete and of one of these rounds."""
     reader = Reader(memoryview(frame))
     kind = reader.magic(_MAGIC)
     if kind >= len(KINDS):
-        raise ProtocolError("A message is of a kind that is not known; the other side is refused.")
+        raise ProtocolError("A message is of an unknown kind. The other side is refused.")
     if reader.octets() not in labels:
-        raise ProtocolError("A message belongs to another round; the other side is refused.")
+        raise ProtocolError("A message belongs to another round. The other side is refused.")
     cls = KINDS[kind]
     values = [_READERS[str(field.type)](reader) for field in fields(cls)]  # type: ignore[arg-type]
     reader.end()
@@ -281,7 +280,7 @@ _PIECE = 2**20
 
 
 class Connection:
-    """A connection to one party; `sent` and `received` count bytes with their lengths."""
+    """A connection to one party; `sent` and `received` count bytes, including length prefixes."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
@@ -296,61 +295,61 @@ class Connection:
             self._socket.sendall(struct.pack("<I", len(frame)))
             self._socket.sendall(frame)
         except OSError:
-            raise ProtocolError("The other side is gone, or reads nothing.") from None
+            raise ProtocolError("The other side is gone or does not read.") from None
         self.sent += 4 + len(frame)
 
     def receive(
         self, kinds: type[M] | tuple[type[M], ...], label: bytes, seconds: float, *other: bytes
     ) -> M:
-        """Wait for a message of one of these kinds, of this round or an `other`; else raise."""
+        """Wait for a message of one of these kinds, of this round or an `other`, or raise."""
         until = time.monotonic() + seconds
         (size,) = struct.unpack("<I", self._read(4, until))
         if size > MOST:
-            raise ProtocolError("A message has more than 64 MiB; the other side is refused.")
+            raise ProtocolError("A message has more than 64 MiB. The other side is refused.")
         message = decode(self._read(size, until), label, *other)
         self.received += 4 + size
         if isinstance(message, Void):
-            raise VoidError("Too few clients are left: the round is void, and nothing was opened.")
+            raise VoidError("Too few clients are left. The round is void, and nothing was opened.")
         if not isinstance(message, kinds):
-            raise ProtocolError("A message came out of turn; the other side is refused.")
+            raise ProtocolError("A message came out of turn. The other side is refused.")
         return message
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
     def _read(self, size: int, until: float) -> bytearray:
-        found = bytearray()  # grows with what arrives, and not with what is announced
-        while len(found) < size:
-            left = until - time.monotonic()
-            if left <= 0:
+        received = bytearray()  # grows with received bytes, not with the announced size
+        while len(received) < size:
+            remaining = until - time.monotonic()
+            if remaining <= 0:
                 raise ProtocolError("The other side did not answer in time.")
             try:
-                self._socket.settimeout(left)
-                piece = self._socket.recv(min(_PIECE, size - len(found)))
+                self._socket.settimeout(remaining)
+                piece = self._socket.recv(min(_PIECE, size - len(received)))
             except TimeoutError:
                 raise ProtocolError("The other side did not answer in time.") from None
             except OSError:
                 raise ProtocolError("The other side is gone.") from None
             if not piece:
                 raise ProtocolError("The other side is gone.")
-            found += piece
-        return found
+            received += piece
+        return received
 
 
 def dial(host: str, port: int, seconds: float) -> Connection:
-    """Call a server."""
+    """Connect to a server."""
     try:
         return Connection(socket.create_connection((host, port), timeout=seconds))
     except OSError:
-        raise ProtocolError("Nobody answers at that address and port.") from None
+        raise ProtocolError("No server answers at that address and port.") from None
 
 
 def listen(host: str, port: int, clients: int) -> socket.socket:
-    """Open a port; the loopback address can be reached from this machine alone."""
+    """Open a port; on the loopback address only this machine can reach it."""
     try:
         return socket.create_server((host, port), backlog=min(clients, 1024))
     except OSError:
         raise ProtocolError(
-            f"The port {port:,} cannot be opened at that address; choose another."
+            f"The port {port:,} cannot be opened at that address. Choose another."
         ) from None

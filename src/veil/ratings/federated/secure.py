@@ -1,7 +1,7 @@
 """The sum of many vectors, in one process or with a process for each client.
 
-Each process runs ``python -m veil.ratings.federated.secure``: one client, which reads its terms
-and its input from the standard input.
+Each client process runs ``python -m veil.ratings.federated.secure`` and reads its terms and its
+input from standard input.
 """
 
 import hmac
@@ -42,7 +42,10 @@ PHASES = ("keys", "shares", "masked", "signed")  # after which a client may leav
 
 
 class Rehearsal:
-    """Clients by number, and after which phase some leave; `bytes` counts what was sent."""
+    """A simulated round of clients by number; `leave` has the phase after which a client leaves.
+
+    `sent` and `received` count bytes by client.
+    """
 
     def __init__(self, clients: Mapping[int, Client], leave: Mapping[int, str]) -> None:
         self._clients, self._leave = clients, leave
@@ -50,35 +53,35 @@ class Rehearsal:
         self.received = dict.fromkeys(clients, 0)
 
     def run(self, server: Server, words: Mapping[int, Words]) -> tuple[Words, dict[int, Masked]]:
-        """Run all phases."""
+        """Run all phases; return the sum and the masked inputs."""
         clients, everybody = self._clients, list(self._clients)
         keys = {number: self._up(number, clients[number].keys()) for number in everybody}
         roster = server.roster(keys)
         shares = {
             number: self._up(number, clients[number].shares(self._down(number, roster)))
-            for number in self._left(everybody, "keys")
+            for number in self._staying(everybody, "keys")
         }
         parcels = server.parcels(shares)
         masked = {
             number: self._up(
                 number, clients[number].masked(self._down(number, parcels[number]), words[number])
             )
-            for number in self._left(parcels, "shares")
+            for number in self._staying(parcels, "shares")
         }
         survivors = server.survivors(masked)
         signed = {
             number: self._up(number, clients[number].sign(self._down(number, survivors)))
-            for number in self._left(survivors.numbers, "masked")
+            for number in self._staying(survivors.numbers, "masked")
         }
         request = server.request(signed)
         answers = {
             number: self._up(number, clients[number].unmask(self._down(number, request)))
-            for number in self._left(signed, "signed")
+            for number in self._staying(signed, "signed")
         }
         return server.total(answers), masked
 
-    def _left(self, numbers: object, phase: str) -> list[int]:
-        return [one for one in numbers if self._leave.get(one) != phase]  # type: ignore[attr-defined]
+    def _staying(self, numbers: object, phase: str) -> list[int]:
+        return [number for number in numbers if self._leave.get(number) != phase]  # type: ignore[attr-defined]
 
     def _up(self, number: int, message: M) -> M:
         frame = encode(message, self._clients[number].label)
@@ -105,7 +108,7 @@ def in_processes(
     signing: Mapping[int, bytes],
     seconds: float,
 ) -> Seen:
-    """Start the clients, run the round, and end them."""
+    """Run the round with one process per client."""
     token = secrets.token_bytes(16)
     with ExitStack() as stack:
         port = stack.enter_context(listen(LOOPBACK, 0, len(inputs)))
@@ -115,7 +118,7 @@ def in_processes(
             "threshold": threshold,
             "label": server.label.hex(),
             "seconds": seconds,
-            "registered": {one: signing_public(key).hex() for one, key in signing.items()},
+            "registered": {peer: signing_public(key).hex() for peer, key in signing.items()},
         }
         for number, words in inputs.items():
             own = terms | {"number": number, "leave": leave.get(number, "")}
@@ -125,13 +128,13 @@ def in_processes(
         stack.callback(hang_up, lines)
         keys = ask_all(lines, lambda _, line: line.receive(Keys, server.label, seconds))
         total, masked = serve_round(server, keys, lines, seconds)
-        sent = {number: line.received for number, line in lines.items()}
-        received = {number: line.sent for number, line in lines.items()}
-        return total, masked, sent, received
+        uploads = {number: line.received for number, line in lines.items()}
+        downloads = {number: line.sent for number, line in lines.items()}
+        return total, masked, uploads, downloads
 
 
 def _start(terms: Mapping[str, object], words: Words) -> "subprocess.Popen[bytes]":
-    """Start a client, and hand it its input where nobody else reads it."""
+    """Start a client and write its input to a pipe that nobody else can read."""
     process = subprocess.Popen(
         [sys.executable, "-m", "veil.ratings.federated.secure"],
         stdin=subprocess.PIPE,
@@ -155,10 +158,12 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def _accepted(port: socket, token: bytes, wanted: set[int], until: float) -> dict[int, Connection]:
-    """Wait for all clients; who has not the token, or a number of another, is hung up on."""
+def _accepted(
+    port: socket, token: bytes, expected: set[int], until: float
+) -> dict[int, Connection]:
+    """Wait for all clients; refuse those with a wrong token or the number of another client."""
     lines: dict[int, Connection] = {}
-    while len(lines) < len(wanted) and (left := until - time.monotonic()) > 0:
+    while len(lines) < len(expected) and (left := until - time.monotonic()) > 0:
         port.settimeout(left)
         try:
             line = Connection(port.accept()[0])
@@ -169,8 +174,8 @@ def _accepted(port: socket, token: bytes, wanted: set[int], until: float) -> dic
         except ProtocolError:
             line.close()
             continue
-        known = hmac.compare_digest(hello.token, token)
-        if known and hello.number in wanted and hello.number not in lines:
+        valid = hmac.compare_digest(hello.token, token)
+        if valid and hello.number in expected and hello.number not in lines:
             lines[hello.number] = line
         else:
             line.close()
@@ -179,7 +184,7 @@ def _accepted(port: socket, token: bytes, wanted: set[int], until: float) -> dic
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SecureSum:
-    """A sum, and all that the server saw on the way to it.
+    """A sum, and everything that the server saw.
 
     Attributes
     ----------
@@ -188,15 +193,15 @@ class SecureSum:
     survivors
         Clients, by position from 0, whose vector is in the sum.
     seen
-        What the server received of each client as its input: (m,) words by position.
+        Masked input that the server received from each client: (m,) words by position.
     bytes
-        Bytes that all clients sent and received, with the lengths of frames.
+        Bytes that all clients sent and received, including length prefixes.
     sent
         Bytes that each client sent, by position.
     threshold
-        How many had to survive.
+        Least number of survivors.
     trust
-        What is proved of it, and against whom, in words.
+        What is proved about it, and against whom, in words.
     """
 
     total: Words
@@ -216,94 +221,95 @@ def secure_sum(
     signed: bool = False,
     seconds: float = 30.0,
 ) -> SecureSum:
-    r"""Add up vectors of whole numbers modulo 2^64 so that the server sees the sum alone.
+    r"""Add up integer vectors modulo 2^64 so that the server sees only the sum.
 
     Proved (Bonawitz et al. 2017): a server that follows the protocol, together with fewer than
-    `threshold` clients, learns the sum of the others and nothing else, whoever drops out. With
-    `signed` it may also lie about who dropped out.
+    `threshold` clients, learns the sum of the others and nothing else, for any dropouts. With
+    `signed` the server may also misreport the dropouts.
 
     Parameters
     ----------
     vectors
-        Of whole numbers and one length, one of each client; negative ones count modulo 2^64.
+        One integer vector per client, all of one length; negative numbers count modulo 2^64.
     threshold
-        How many must survive, by default :math:`\lfloor 2n/3 \rfloor + 1`; with fewer it raises.
+        Least number of survivors, by default :math:`\lfloor 2n/3 \rfloor + 1`; with fewer it
+        raises.
     drop
-        Who leaves, by position, and after which phase: ``"keys"`` or ``"shares"`` before its input
-        is sent, ``"masked"`` or ``"signed"`` after it, so that its input counts. A list means
-        ``"shares"``.
+        Clients that leave, by position, and the phase after which they leave: ``"keys"`` or
+        ``"shares"`` before the input is sent, ``"masked"`` or ``"signed"`` after it, so that it
+        counts. A list means ``"shares"``.
     processes
-        Run every client in a process of its own, over TCP on the loopback address.
+        Run every client in a separate process, over TCP on the loopback address.
     signed
-        Give every client a registered key, by which keys and survivors are signed.
+        Give every client a registered key that signs its keys and the survivors.
     seconds
-        Time for each phase, with `processes`.
+        Time limit of each phase, with `processes`.
 
     Examples
     --------
     >>> secure_sum([[1, 2], [10, 20], [100, 200]]).total.tolist()
     [111, 222]
     """
-    words = [_words(one) for one in vectors]
+    words = [_words(vector) for vector in vectors]
     n = len(words)
     least = thresholds.choose_threshold(n, threshold, signed=signed)
-    if len({len(one) for one in words}) > 1 or not len(words[0]):
-        raise InputError("The vectors of a sum have one length, and at least one number.")
+    if len({len(vector) for vector in words}) > 1 or not len(words[0]):
+        raise InputError("The vectors of a sum must have one length and at least one number.")
     leave = _leave(drop, n)
     label = b"sum-" + secrets.token_bytes(16)
     signing = {number: random_key() for number in range(1, n + 1)} if signed else {}
-    known = {number: signing_public(one) for number, one in signing.items()} or None
+    registered = {number: signing_public(key) for number, key in signing.items()} or None
     clients = {
-        number: Client(number, least, len(words[0]), label, signing.get(number), known)
+        number: Client(number, least, len(words[0]), label, signing.get(number), registered)
         for number in range(1, n + 1)
     }
     inputs = dict(enumerate(words, 1))
     server = Server(least, len(words[0]), label, signed=signed)
     if processes:
-        seen = in_processes(server, inputs, least, leave, signing, seconds)
+        record = in_processes(server, inputs, least, leave, signing, seconds)
     else:
         rehearsal = Rehearsal(clients, leave)
         total, masked = rehearsal.run(server, inputs)
-        seen = (total, masked, rehearsal.sent, rehearsal.received)
-    total, masked, sent, received = seen
+        record = (total, masked, rehearsal.sent, rehearsal.received)
+    total, masked, uploads, downloads = record
     trust = thresholds.SIGNED if signed else thresholds.FOLLOWS
     return SecureSum(
         total,
         tuple(number - 1 for number in server.counted),
-        {number - 1: one.words for number, one in masked.items()},
-        sum(sent.values()) + sum(received.values()),
-        {number - 1: count for number, count in sent.items()},
+        {number - 1: message.words for number, message in masked.items()},
+        sum(uploads.values()) + sum(downloads.values()),
+        {number - 1: count for number, count in uploads.items()},
         server.threshold,
         f"{trust} {thresholds.SPOILT}",
     )
 
 
 def _words(vector: ArrayLike) -> Words:
-    given = np.asarray(vector)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
+    array = np.asarray(vector)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(
-            "A vector of a sum holds whole numbers of at most 64 bits in one row; make numbers"
-            " with a fraction whole first (veil.ratings.federated.primitives)."
+            "A vector of a sum must be a row of integers of at most 64 bits. Round fractions first"
+            " (veil.ratings.federated.primitives)."
         )
     return (
-        given.astype(np.int64).view(np.uint64)
-        if given.dtype.kind == "i"
-        else given.astype(np.uint64)
+        array.astype(np.int64).view(np.uint64)
+        if array.dtype.kind == "i"
+        else array.astype(np.uint64)
     )
 
 
 def _leave(drop: Mapping[int, str] | Sequence[int], n: int) -> dict[int, str]:
     leave = dict(drop) if isinstance(drop, Mapping) else dict.fromkeys(drop, "shares")
-    whole = all(isinstance(one, int | np.integer) and 0 <= one < n for one in leave)
+    whole = all(isinstance(position, int | np.integer) and 0 <= position < n for position in leave)
     if not whole or not set(leave.values()) <= set(PHASES):
         raise ParameterError(
-            f"Who drops out is a position from 0 to {n - 1:,}, after one of: {', '.join(PHASES)}."
+            f"'drop' must map positions from 0 to {n - 1:,} to one of: {', '.join(PHASES)}."
         )
-    return {int(one) + 1: phase for one, phase in leave.items()}
+    return {int(position) + 1: phase for position, phase in leave.items()}
 
 
 def main() -> int:
-    """Take part in one round as a process; return its exit code."""
+    """Take part in one round as a client process; return its exit code."""
     terms = json.loads(sys.stdin.buffer.readline())
     words = np.frombuffer(sys.stdin.buffer.read(), dtype="<u8").astype(np.uint64)
     number, seconds, label = terms["number"], terms["seconds"], bytes.fromhex(terms["label"])
@@ -313,7 +319,7 @@ def main() -> int:
 
     def leave(phase: str) -> None:
         if phase == terms["leave"]:
-            os._exit(0)  # like a machine that is switched off
+            os._exit(0)  # simulate a crash
 
     try:
         line = dial(LOOPBACK, terms["port"], seconds)

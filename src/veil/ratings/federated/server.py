@@ -1,11 +1,11 @@
 """The server of one secure sum, and its rounds over connections.
 
-No input or output happens here. Who sends nothing, or what is not a message of the phase, has
-dropped out; with fewer than the threshold the round is void.
+`Server` does no input or output. A client that sends nothing, or an invalid message for the phase,
+has dropped out. With fewer clients than the threshold the round is void.
 
-A secure sum over connections: the phases of a round, each within its time.
-The server talks to all clients at once. Who does not answer in time, hangs up or sends what is
-not a message of the phase has dropped out, and is not asked again in this round.
+`serve_round` runs the phases over connections, each with a time limit, and talks to all clients at
+once. A client that does not answer in time, hangs up or sends an invalid message has dropped out
+and is not contacted again in this round.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,8 +35,8 @@ from veil.ratings.federated.primitives import ProtocolError, Words, is_public
 class Server:
     """The server of the round `label`, whose inputs have `length` words.
 
-    `threshold` is the fewest survivors; it rises to more than half of those who take part (or two
-    thirds, where clients sign).
+    `threshold` is the least number of survivors; it rises to more than half of the participants
+    (two thirds if clients sign).
     """
 
     def __init__(self, threshold: int, length: int, label: bytes, *, signed: bool = False) -> None:
@@ -49,44 +49,48 @@ class Server:
         self._total: Words = np.zeros(length, dtype=np.uint64)
 
     def roster(self, keys: Mapping[int, Keys]) -> Roster:
-        """Return the keys of all who sent sound ones: others would leave a round of bad ones."""
+        """Return the keys of clients with valid ones; peers leave a round with invalid keys."""
         with self._steps.take("roster"):
-            keys = _sound(keys)
+            keys = _valid(keys)
             self.threshold = max(self.threshold, least(len(keys), signed=self._signed))
             enough(len(keys), self.threshold, "sent keys")
             self._roster = Roster(
                 self.threshold,
-                {number: one.sealing for number, one in keys.items()},
-                {number: one.masking for number, one in keys.items()},
-                {number: one.signature for number, one in keys.items()},
+                {number: offer.sealing for number, offer in keys.items()},
+                {number: offer.masking for number, offer in keys.items()},
+                {number: offer.signature for number, offer in keys.items()},
             )
             return self._roster
 
     def parcels(self, shares: Mapping[int, Shares]) -> dict[int, Parcels]:
-        """Return what each client is to get of those who shared with all others."""
+        """Return the parcels for each client that shared with all others."""
         with self._steps.take("parcels"):
             everybody = set(self._roster.masking)
             shares = {
-                number: one
-                for number, one in sorted(shares.items())
-                if number in everybody and set(one.parcels) == everybody - {number}
+                number: share
+                for number, share in sorted(shares.items())
+                if number in everybody and set(share.parcels) == everybody - {number}
             }
             enough(len(shares), self.threshold, "sent shares")
-            self._digests = {number: one.digest for number, one in shares.items()}
+            self._digests = {number: share.digest for number, share in shares.items()}
             return {
                 number: Parcels(
-                    {peer: one.parcels[number] for peer, one in shares.items() if peer != number}
+                    {
+                        peer: share.parcels[number]
+                        for peer, share in shares.items()
+                        if peer != number
+                    }
                 )
                 for number in shares
             }
 
     def survivors(self, masked: Mapping[int, Masked]) -> Survivors:
-        """Add up the masked inputs, and return whose arrived."""
+        """Add up the masked inputs, and return the clients whose input arrived."""
         with self._steps.take("survivors"):
             arrived = [
                 number
-                for number, one in sorted(masked.items())
-                if number in self._digests and one.words.shape == (self._length,)
+                for number, message in sorted(masked.items())
+                if number in self._digests and message.words.shape == (self._length,)
             ]
             enough(len(arrived), self.threshold, "sent an input")
             for number in arrived:
@@ -96,24 +100,28 @@ class Server:
             return Survivors(tuple(arrived))
 
     def request(self, signed: Mapping[int, Signed]) -> Request:
-        """Return what shares are needed, with the signatures of who survived."""
+        """Return the needed shares, with the signatures of the survivors."""
         with self._steps.take("request"):
-            present = {number: one for number, one in signed.items() if self._counts(number)}
-            enough(len(present), self.threshold, "agreed on who survived")
-            signatures = {number: one.signature for number, one in sorted(present.items())}
-            told = signatures if self._signed else {}
-            self._request = Request(self._request.survivors, self._request.dropped, told)
+            present = {
+                number: signature for number, signature in signed.items() if self._counts(number)
+            }
+            enough(len(present), self.threshold, "agreed on the survivors")
+            signatures = {
+                number: signature.signature for number, signature in sorted(present.items())
+            }
+            shown = signatures if self._signed else {}
+            self._request = Request(self._request.survivors, self._request.dropped, shown)
             return self._request
 
     def total(self, answers: Mapping[int, Unmasked]) -> Words:
         """Open the sum (m,) of the inputs of survivors, modulo 2^64."""
         with self._steps.take("total"):
             fitting = {
-                number: one
-                for number, one in sorted(answers.items())
-                if self._counts(number) and is_answer(self._request, one)
+                number: answer
+                for number, answer in sorted(answers.items())
+                if self._counts(number) and is_answer(self._request, answer)
             }
-            enough(len(fitting), self.threshold, "gave their shares")
+            enough(len(fitting), self.threshold, "sent their shares")
             first = dict(list(fitting.items())[: self.threshold])
             open_sum(
                 self._total, self._request, first, self._roster.masking, self._digests, self.label
@@ -122,33 +130,33 @@ class Server:
 
     @property
     def counted(self) -> tuple[int, ...]:
-        """Whose inputs are in the sum."""
+        """The clients whose inputs are in the sum."""
         return self._request.survivors
 
     def _counts(self, number: int) -> bool:
         return number in self._request.survivors
 
 
-def _sound(keys: Mapping[int, Keys]) -> dict[int, Keys]:
-    """Leave out who sent what is no key, or a key that is there already."""
-    found: dict[int, Keys] = {}
+def _valid(keys: Mapping[int, Keys]) -> dict[int, Keys]:
+    """Leave out clients with an invalid key, or with a key of another client."""
+    valid: dict[int, Keys] = {}
     taken: set[bytes] = set()
-    for number, one in sorted(keys.items()):
-        own = {one.sealing, one.masking}
+    for number, offer in sorted(keys.items()):
+        own = {offer.sealing, offer.masking}
         if len(own) == 2 and not own & taken and all(map(is_public, own)):
-            found[number] = one
+            valid[number] = offer
             taken |= own
-    return found
+    return valid
 
 
 A = TypeVar("A")
 M = TypeVar("M", bound=Message)
 Lines = Mapping[int, Connection]
-Leave = Callable[[str], None]  # is told each phase; who leaves does not come back
+Leave = Callable[[str], None]  # called after each phase; a client that leaves does not return
 
 
 def ask_all(lines: Lines, work: Callable[[int, Connection], A]) -> dict[int, A]:
-    """Do the same with every line at once; who fails is left out, and hung up on."""
+    """Run `work` on every line at once; hang up on clients that fail, and leave them out."""
     answers: dict[int, A] = {}
 
     def ask(number: int) -> None:
@@ -166,15 +174,15 @@ def ask_all(lines: Lines, work: Callable[[int, Connection], A]) -> dict[int, A]:
 def serve_round(
     server: Server, keys: Mapping[int, Keys], lines: Lines, seconds: float
 ) -> tuple[Words, dict[int, Masked]]:
-    """Run a round with those who sent keys; return the sum, and what inputs looked like."""
+    """Run a round with the clients that sent keys; return the sum and the masked inputs."""
     label = server.label
 
     def exchange(messages: Mapping[int, Message], kind: type[M]) -> dict[int, M]:
-        def both(number: int, line: Connection) -> M:
+        def send_and_receive(number: int, line: Connection) -> M:
             line.send(messages[number], label, seconds)
             return line.receive(kind, label, seconds)
 
-        return ask_all({number: lines[number] for number in messages}, both)
+        return ask_all({number: lines[number] for number in messages}, send_and_receive)
 
     roster = server.roster(keys)
     shares = exchange(dict.fromkeys(roster.masking, roster), Shares)
@@ -189,29 +197,29 @@ def serve_round(
 def join_round(
     client: Client, line: Connection, words: Words, seconds: float, leave: Leave | None = None
 ) -> None:
-    """Take part in a round, from the keys on; what is not right raises, and nothing more is sent.
+    """Take part in a round from the keys on; an error raises, and nothing more is sent.
 
-    The server may wait for others in each phase: it has twice the time of one.
+    The server may wait for others in each phase, so it has twice the time of a phase.
     """
     label, patience = client.label, 2 * seconds
-    left = leave or (lambda _: None)
+    after = leave or (lambda _: None)
     line.send(client.keys(), label, seconds)
-    left("keys")
+    after("keys")
     roster = line.receive(Roster, label, patience)
     line.send(client.shares(roster), label, seconds)
-    left("shares")
+    after("shares")
     parcels = line.receive(Parcels, label, patience)
     line.send(client.masked(parcels, words), label, seconds)
-    left("masked")
+    after("masked")
     survivors = line.receive(Survivors, label, patience)
     line.send(client.sign(survivors), label, seconds)
-    left("signed")
+    after("signed")
     request = line.receive(Request, label, patience)
     line.send(client.unmask(request), label, seconds)
 
 
 def hang_up(lines: Lines) -> None:
-    """Close all lines."""
+    """Close all lines without errors."""
     for line in lines.values():
         with suppress(OSError):
             line.close()

@@ -1,7 +1,7 @@
 """Federated training over machines: the offer, the server's side and the client's side.
 
-The client trusts nothing that the server sends: it draws its own coins and noise, checks the terms
-against its limits, and leaves as soon as they are broken.
+The client does not trust the server: it draws its own coins and noise, checks the terms
+against its limits, and leaves as soon as the server breaks them.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ from veil.ratings.ratings import Scale
 from veil.ratings.recommenders.federated import Federated
 
 HELLO = b"veil/federated/2"
-_GARBLED = "The terms of the server are garbled; it is refused."
+_GARBLED = "The terms of the server are invalid. It is refused."
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Offer:
         except VeilError:
             raise ProtocolError(_GARBLED) from None
         if not isinstance(recommender, Federated) or not recommender.secure:
-            raise ProtocolError("The server would see single updates; it is refused.")
+            raise ProtocolError("The server would see single updates. It is refused.")
         return recommender
 
     @cached_property
@@ -130,7 +130,7 @@ class Offer:
 
 
 def offer_of(text: str) -> Offer:
-    """Return the terms of a server, or raise if they are garbled or not private."""
+    """Return the terms of a server, or raise if they are invalid or not private."""
     try:
         terms = json.loads(text)
         if set(terms) != {field.name for field in fields(Offer)}:
@@ -141,7 +141,7 @@ def offer_of(text: str) -> Offer:
     if not _is_sound(offer):
         raise ProtocolError(_GARBLED)
     if offer.seeded:
-        raise ProtocolError("The server draws by a seed, which is not private; it is refused.")
+        raise ProtocolError("The server uses a seed, which is not private. It is refused.")
     return offer
 
 
@@ -176,7 +176,7 @@ def own_key(path: Path) -> bytes:
         with whole_file(path, private=True) as part:
             part.write_text(random_key().hex() + "\n", encoding="ascii")
     if path.stat().st_mode & 0o077:
-        raise InputError(f"{path.name} can be read by others. Make it yours alone (chmod 600).")
+        raise InputError(f"{path.name} can be read by others. Make it private (chmod 600).")
     return _key(path.read_text(encoding="utf-8", errors="replace").strip(), path)
 
 
@@ -197,7 +197,7 @@ Notify = Callable[[str], None]  # gets a sentence about the progress
 
 
 def new_label() -> str:
-    """Return a label that no other session has."""
+    """Return a label unique to a session."""
     return secrets.token_hex(16)
 
 
@@ -259,7 +259,7 @@ def _number(
     for number, key in registered.items():
         if key == hello.key and number not in lines:
             return number
-    raise ProtocolError("The caller is not registered, or is here already.")
+    raise ProtocolError("The caller is not registered, or is already connected.")
 
 
 def _train(
@@ -281,7 +281,7 @@ def _train(
         try:
             training.advance(serve_round(server, keys, lines, offer.seconds)[0])
         except ProtocolError:
-            notify("The round is void: too few are left, and nothing was opened.")
+            notify("The round is void. Too few clients are left, and nothing was opened.")
             training.advance(None)
             _send({number: lines[number] for number in keys}, Void(), label, offer.seconds)
     return training
@@ -372,7 +372,9 @@ def _rating(text: str, scale: Scale, where: str) -> float:
     except ValueError:
         value = float("nan")
     if not scale[0] <= value <= scale[1]:
-        raise InputError(f"{where} has a rating that is no number within the scale. Repair it.")
+        raise InputError(
+            f"{where} has a rating that is not a number within the scale. Correct it."
+        )
     return value
 
 
@@ -426,7 +428,7 @@ class Joined:
         for number in range(rounds):
             message = self._next(Round, number - 1)
             if message.number != number:
-                raise ProtocolError("The server skips or repeats a round; it is refused.")
+                raise ProtocolError("The server skips or repeats a round. It is refused.")
             self._round(number, self._factors(message.model), mine, rng)
             notify(f"Round {number + 1:,} of {rounds:,}: you took part in {self.taken:,} so far.")
         return self._factors(self._next(Finish, rounds - 1).model)
@@ -478,8 +480,8 @@ class Joined:
     def _factors(self, model: bytes) -> Floats:
         shape = (len(self.offer.items), self.recommender.factors + 1)
         if len(model) != 8 * shape[0] * shape[1]:
-            raise ProtocolError("The model of the server has another size; it is refused.")
+            raise ProtocolError("The model of the server has a wrong size. It is refused.")
         factors = np.frombuffer(model, dtype="<f8").astype(np.float64).reshape(shape)
         if not (np.abs(factors) <= 1e6).all():
-            raise ProtocolError("The model of the server is not finite; it is refused.")
+            raise ProtocolError("The model of the server is not finite. It is refused.")
         return factors

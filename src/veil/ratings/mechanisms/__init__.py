@@ -1,4 +1,4 @@
-"""Mechanisms for ratings by name; plugins add theirs in the group ``veil.mechanisms.ratings``."""
+"""Registry of mechanisms; plugins use the entry-point group ``veil.mechanisms.ratings``."""
 
 from veil.core.registry import Registry
 from veil.ratings.mechanism import Mechanism
@@ -21,9 +21,9 @@ MECHANISMS: Registry[Mechanism | Recommender] = Registry(
         "pseudonyms": "veil.ratings.mechanisms.profiles:Pseudonyms",
     },
 )
-"""Mechanisms for ratings and models, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""All mechanisms for ratings, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def mechanism(spec: str | Mechanism | Recommender) -> Mechanism | Recommender:
-    """Return a mechanism from its spec, as ``kprofiles(k=10)``."""
+    """Return the mechanism of a spec such as ``kprofiles(k=10)``."""
     return MECHANISMS.parse(spec) if isinstance(spec, str) else spec

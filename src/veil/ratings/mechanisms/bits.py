@@ -1,4 +1,4 @@
-"""Randomised response on every like and every gap."""
+"""Randomised response on every like and every missing like."""
 
 import math
 from fractions import Fraction
@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats
@@ -20,12 +21,12 @@ _BLOCK = 2**24  # coins at a time
 
 
 class Bits(Mechanism):
-    r"""Flip for each user and each item of the catalogue whether she likes it.
+    r"""Flip at random, for each user and each item of the catalogue, whether she likes it.
 
     .. math:: \Pr[\text{flip}] = \frac{1}{1 + e^\varepsilon}
 
-    A released like has the lowest whole rating that is one, whatever the rating was; what is not
-    liked has no row. Proved: epsilon-local DP of one bit. Draws are exact.
+    A released like has the lowest integer rating that counts as a like, for any true rating.
+    Items that are not liked have no row. Proved: epsilon-local DP of one bit. Draws are exact.
 
     References
     ----------
@@ -35,45 +36,45 @@ class Bits(Mechanism):
     name: ClassVar[str] = "bits"
     epsilon: Annotated[float, Field(gt=0, description="budget of one bit", examples=[4.0])]
     positive: Annotated[
-        float | None, Field(description="a rating from which an item is liked; else 3/4 up")
+        float | None, Field(description="lowest rating of a like; else 3/4 up")
     ] = None
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Local DP of one bit."""
         return Guarantee(
             "local-dp",
             self.epsilon,
             unit="rating",
-            neighbours="one item is liked, or not",
+            neighbours="one item is liked or not",
             caveat="The bound is for one bit, whether a user likes one item: two users differ in"
             " up to all m items, and cost m times epsilon.",
         )
 
+    @override
     def check(self, data: Ratings) -> None:
-        """Require a declared scale and a catalogue that may be listed."""
         declared_scale(data, self.name)
         require_catalogue(data, self.name)
         positive_of(data, self.positive)
 
+    @override
     def notes(self, data: Ratings) -> tuple[str, ...]:
-        """Say what a whole user costs."""
         whole = f"A user's {data.m:,} bits cost epsilon {data.m * self.epsilon:g} together."
-        told = f"Every released rating is {self._value(data):g}, and stands for a like."
-        return (whole, told, *catalogue_notes(data))
+        value = f"Every released rating is {self._value(data):g} and means a like."
+        return (whole, value, *catalogue_notes(data))
 
     def _value(self, data: Ratings) -> float:
-        """Return what a released like is rated: of the scale, and never of the ratings."""
+        """Return the rating of a released like, from the scale and never from the ratings."""
         liked = positive_of(data, self.positive)
         return float(min(math.ceil(liked), data.scale[1]))
 
+    @override
     def apply(self, data: Ratings, rng: Generator) -> Protected:
-        """Toss a coin for every user and item, in blocks of users."""
         likes = data.value >= positive_of(data, self.positive)
         user, item = data.user[likes], data.item[likes]
         starts = np.searchsorted(user, np.arange(data.n + 1))
         step = max(1, _BLOCK // data.m)
-        found = []
+        blocks = []
         for first in range(0, data.n, step):
             last = min(first + step, data.n)
             rows = slice(starts[first], starts[last])
@@ -81,13 +82,13 @@ class Bits(Mechanism):
             bits = bits.reshape(last - first, data.m)
             bits[user[rows] - first, item[rows]] ^= True
             at = np.nonzero(bits)
-            found.append((at[0].astype(np.int32) + np.int32(first), at[1].astype(np.int32)))
-        users, items = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            blocks.append((at[0].astype(np.int32) + np.int32(first), at[1].astype(np.int32)))
+        users, items = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         value = np.full(len(users), self._value(data))
         return Protected(data.like(users, items, value), np.arange(data.n))
 
+    @override
     def log_likelihood(self, data: Ratings) -> Floats:
-        """Return ln P of no like and like, where there is none and where there is one."""
         del data
         flip = -np.logaddexp(0.0, self.epsilon)
         keep = -np.logaddexp(0.0, -self.epsilon)

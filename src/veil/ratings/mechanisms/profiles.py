@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.errors import MissingExtraError, ParameterError
@@ -16,9 +17,9 @@ from veil.tables.mechanisms.microaggregation import groups
 
 
 class Pseudonyms(Mechanism):
-    """Give each user a random id of 128 bits, which is kept nowhere, and leave her ratings.
+    """Give each user a random id of 128 bits, recorded nowhere, and keep her ratings.
 
-    Nothing is proved: who knows a few ratings of a user finds all of them.
+    Nothing is proved: an attacker who knows a few ratings of a user finds all of them.
 
     References
     ----------
@@ -29,35 +30,35 @@ class Pseudonyms(Mechanism):
     name: ClassVar[str] = "pseudonyms"
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee(
             "none",
             unit="user",
-            caveat="Ratings are as good as a name: on goodbooks 4 that somebody knows single out"
+            caveat="Ratings identify people like a name: on goodbooks, 4 known ratings single out"
             " 91 % of the users.",
         )
 
+    @override
     def notes(self, data: Ratings) -> tuple[str, ...]:
-        """Say that times are still there."""
-        told = "Times are as they were, and tell users apart still better."
-        return (told,) if data.time is not None else ()
+        note = "Times are unchanged, and identify users even better."
+        return (note,) if data.time is not None else ()
 
+    @override
     def apply(self, data: Ratings, rng: Generator) -> Protected:
-        """Leave everything but the ids, which `protect` draws."""
         del rng
         return Protected(data, np.arange(data.n))
 
 
-SMALL = 64  # users or items, up to which a dense decomposition is as good
+SMALL = 64  # users or items up to which a dense decomposition is fast enough
 
 
 class KProfiles(Mechanism):
-    """Put users of like taste into groups of at least k, who all release the group's profile.
+    """Group at least k users of similar taste; all of them release the profile of their group.
 
-    Ratings are centred by user; the `factors` strongest directions of their singular value
-    decomposition are what MDAV compares. The profile of a group has every item that a member
-    rated, with the mean over the members who rated it.
+    MDAV compares the `factors` strongest directions of the singular value decomposition of the
+    ratings, centred by user. The profile of a group has every item that a member rated, with the
+    mean over the members who rated it.
 
     Proved: every released profile occurs at least k times. That is k-anonymity, and nothing more.
 
@@ -70,42 +71,42 @@ class KProfiles(Mechanism):
     name: ClassVar[str] = "kprofiles"
     k: Annotated[
         int,
-        Field(ge=2, description="users of a group", examples=[10], json_schema_extra=PRIVATE),
+        Field(ge=2, description="least size of a group", examples=[10], json_schema_extra=PRIVATE),
     ]
     factors: Annotated[int, Field(ge=1, le=512, description="directions of taste")] = 32
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """k-anonymity of the profile."""
         return Guarantee(
             "k-anonymity",
             unit="user",
             k=self.k,
-            caveat="Profiles are alike, and not differentially private: an item that one member"
-            " rated is still in the list, a group that agrees discloses what it agrees on, and"
-            " who took part can often be told (on goodbooks, k = 10: advantage 0.2 or more)."
+            caveat="Profiles are equal, not differentially private: an item that one member rated"
+            " is still in the list, a group that agrees discloses what it agrees on, and members"
+            " can often be recognised (on goodbooks, k = 10: advantage 0.2 or more)."
             " k-anonymity does not compose.",
         )
 
+    @override
     def check(self, data: Ratings) -> None:
-        """Require k users."""
         if data.n < self.k:
             raise ParameterError(
                 f"The 'k' parameter of kprofiles must be at most the {data.n:,} users."
             )
 
+    @override
     def notes(self, data: Ratings) -> tuple[str, ...]:
-        """Say that times are gone."""
         return ("Times are left out.",) if data.time is not None else ()
 
+    @override
     def apply(self, data: Ratings, rng: Generator) -> Protected:
-        """Group the users, and give each the profile of her group."""
         del rng
         labels = groups(_tastes(data, self.factors), self.k)
         sizes = np.bincount(labels)
         if sizes.min() < self.k:
             raise ParameterError(
-                f"A group has fewer than k = {self.k} users; nothing is released."
+                f"A group has fewer than k = {self.k} users. Nothing is released."
             )
         keys, where = np.unique(
             labels[data.user] * np.int64(data.m) + data.item, return_inverse=True
@@ -136,7 +137,7 @@ def _tastes(data: Ratings, factors: int) -> Floats:
     matrix = csr_array((centred, at), shape=(data.n, data.m))
     least = min(data.n, data.m)
     if factors >= least or least <= SMALL:
-        left, sizes, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
-        return np.ascontiguousarray((left * sizes)[:, :factors].T)
-    left, sizes, _ = svds(matrix, k=factors, v0=np.ones(least), solver="arpack")
-    return np.ascontiguousarray((left * sizes).T)
+        vectors, sizes, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
+        return np.ascontiguousarray((vectors * sizes)[:, :factors].T)
+    vectors, sizes, _ = svds(matrix, k=factors, v0=np.ones(least), solver="arpack")
+    return np.ascontiguousarray((vectors * sizes).T)

@@ -1,4 +1,4 @@
-"""Mechanisms for single values: randomised response, whole noise, fewer bits."""
+"""Mechanisms for single values: randomised response, integer noise, fewer bits."""
 
 import math
 from abc import abstractmethod
@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
@@ -16,22 +17,22 @@ from veil.ratings.mechanism import Levels, Mechanism, Protected
 from veil.ratings.ratings import Ratings
 
 CAVEAT = (
-    "The bound is for the value of one rating: a user with n ratings costs n times epsilon. Which"
-    " items are rated is not hidden."
+    "The bound is for the value of one rating: a user with n ratings costs n times epsilon. It"
+    " does not hide which items are rated."
 )
 
 
 class ValueMechanism(Mechanism):
-    """Draws another value for every rating, by a law that knows the true level alone."""
+    """Replaces every rating at random, with a distribution that depends only on its true level."""
 
     epsilon: Annotated[float, Field(gt=0, description="budget of one rating", examples=[1.0])]
     step: Annotated[
-        float | None, Field(gt=0, description="of the scale; else ratings must be whole numbers")
+        float | None, Field(gt=0, description="step of the scale; else ratings must be integers")
     ] = None
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Local DP of one value."""
         return Guarantee(
             "local-dp",
             self.epsilon,
@@ -44,22 +45,22 @@ class ValueMechanism(Mechanism):
         """Return the values that a rating can have."""
         return Levels.of(data, self.step, self.name)
 
+    @override
     def check(self, data: Ratings) -> None:
-        """Require a declared scale, and ratings on its levels where no step is given."""
         levels = self.levels(data)
         if self.step is None:
             levels.require(data, self.name)
 
+    @override
     def notes(self, data: Ratings) -> tuple[str, ...]:
-        """Say what a whole user costs."""
         most = int(data.per_user.max())
         return (
             f"The user with the most ratings, {most:,}, costs epsilon {most * self.epsilon:g}.",
             *(("Times are left out.",) if data.time is not None else ()),
         )
 
+    @override
     def apply(self, data: Ratings, rng: Generator) -> Protected:
-        """Replace every value; who rated what stays."""
         levels = self.levels(data)
         true = levels.positions(np.asarray(data.value, dtype=np.float64))
         value = levels.values[self.draw(true, levels.count, rng)]
@@ -67,11 +68,11 @@ class ValueMechanism(Mechanism):
 
     @abstractmethod
     def draw(self, true: Ids, count: int, rng: Generator) -> Ids:
-        """Return a released level for each true one."""
+        """Return a released level for each true level."""
 
 
 class KRR(ValueMechanism):
-    r"""Keep each value, or replace it by any other of the scale, all alike.
+    r"""Keep each value, or replace it by any other value of the scale with equal probability.
 
     .. math:: \Pr[y | x] = \frac{e^{\varepsilon [y = x]}}{e^\varepsilon + L - 1}
 
@@ -85,27 +86,27 @@ class KRR(ValueMechanism):
 
     name: ClassVar[str] = "krr"
 
+    @override
     def draw(self, true: Ids, count: int, rng: Generator) -> Ids:
-        """Move each level by 0, or round the circle of levels by any other number of steps."""
         epsilon = Fraction(self.epsilon)
         moves = finite([(1, 0), *[(1, epsilon)] * (count - 1)]).draw(len(true), rng)
         return (true + moves) % count
 
+    @override
     def log_likelihood(self, data: Ratings) -> Floats:
-        """Return ln P of each released level for each true one."""
         count = self.levels(data).count
         log_total = np.logaddexp(self.epsilon, math.log(count - 1))
         return self.epsilon * np.eye(count) - float(log_total)
 
 
 class DLaplace(ValueMechanism):
-    r"""Add two-sided geometric noise to each value, and cut what leaves the scale.
+    r"""Add two-sided geometric noise to each value, and clip to the scale.
 
     .. math:: \Pr[z] = \frac{1-\alpha}{1+\alpha} \alpha^{|z|}, \quad
        \alpha = e^{-\varepsilon/(L-1)}
 
-    Proved: epsilon-local DP of the value of one rating, on L levels; values that are near are told
-    apart less. To cut is post-processing. Draws are exact.
+    Proved: epsilon-local DP of the value of one rating, on L levels; near values are told apart
+    less. Clipping is post-processing. Draws are exact.
 
     References
     ----------
@@ -116,28 +117,28 @@ class DLaplace(ValueMechanism):
 
     name: ClassVar[str] = "dlaplace"
 
+    @override
     def draw(self, true: Ids, count: int, rng: Generator) -> Ids:
-        """Add noise in steps of the scale."""
         noise = discrete_laplace(Fraction(count - 1) / Fraction(self.epsilon), len(true), rng)
         return np.asarray(np.clip(true + noise, 0, count - 1), dtype=np.int64)
 
+    @override
     def log_likelihood(self, data: Ratings) -> Floats:
-        """Return ln P of each released level for each true one; both ends have all beyond them."""
         count = self.levels(data).count
         slope = self.epsilon / (count - 1)
-        apart = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
-        logs = -slope * apart + np.log(-np.expm1(-slope)) - np.log1p(np.exp(-slope))
+        distance = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
+        logs = -slope * distance + np.log(-np.expm1(-slope)) - np.log1p(np.exp(-slope))
         ends = [0, count - 1]
-        logs[:, ends] = -slope * apart[:, ends] - np.log1p(np.exp(-slope))
+        logs[:, ends] = -slope * distance[:, ends] - np.log1p(np.exp(-slope))
         return np.asarray(logs, dtype=np.float64)
 
 
 class Compressed(Mechanism):
-    """Round numbers at random to 2^bits levels, with the right mean, and keep the largest alone.
+    """Round numbers to 2^bits levels at random, with the right mean, and keep only the largest.
 
-    Of ratings it is the values on their scale, and the `top` of each user that are farthest from
-    the middle of it; `compress` does the same with updates or factors of a model. Nothing is
-    proved: use it with a method of which something is.
+    For ratings, it rounds values on their scale and keeps the `top` ratings of each user that are
+    farthest from the middle of the scale; `compress` does the same with updates or factors of a
+    model. Nothing is proved: combine it with a mechanism that has a guarantee.
 
     References
     ----------
@@ -146,45 +147,47 @@ class Compressed(Mechanism):
     """
 
     name: ClassVar[str] = "compressed"
-    bits: Annotated[int, Field(ge=1, le=32, description="of one number")] = 8
-    top: Annotated[int | None, Field(ge=1, description="numbers that are kept; else all")] = None
+    bits: Annotated[int, Field(ge=1, le=32, description="bits of a number")] = 8
+    top: Annotated[int | None, Field(ge=1, description="number of kept values; else all")] = None
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee(
             "none",
             unit="user",
-            caveat="Fewer bits are not less information: nothing is hidden by compressing; use it"
-            " with a method that protects.",
+            caveat="Fewer bits do not hide information. Combine compression with a mechanism that"
+            " has a guarantee.",
         )
 
+    @override
     def notes(self, data: Ratings) -> tuple[str, ...]:
-        """Say that times are gone."""
         return ("Times are left out.",) if data.time is not None else ()
 
+    @override
     def apply(self, data: Ratings, rng: Generator) -> Protected:
-        """Round the values of all ratings that are kept."""
         low, high = data.scale
-        kept = self._kept(data)
+        rows = self._largest_rows(data)
         value = low + round_randomly(
-            np.asarray(data.value[kept] - low), high - low, self.bits, rng
+            np.asarray(data.value[rows] - low), high - low, self.bits, rng
         )
-        made = data.like(data.user[kept], data.item[kept], np.clip(value, low, high))
-        return Protected(made, np.arange(data.n))
+        released = data.like(data.user[rows], data.item[rows], np.clip(value, low, high))
+        return Protected(released, np.arange(data.n))
 
     def compress(self, vector: Floats, rng: Generator) -> Floats:
-        """Return a vector with its `top` largest entries, rounded at random, and 0 elsewhere."""
-        made = np.zeros_like(vector, dtype=np.float64)
+        """Return `vector` with only its `top` largest entries, rounded at random."""
+        rounded = np.zeros_like(vector, dtype=np.float64)
         top = len(vector) if self.top is None else min(self.top, len(vector))
-        kept = np.argsort(-np.abs(vector), kind="stable")[:top]
+        largest = np.argsort(-np.abs(vector), kind="stable")[:top]
         most = float(np.abs(vector).max(initial=0.0))
         if most > 0:
-            made[kept] = round_randomly(vector[kept] + most, 2 * most, self.bits, rng) - most
-        return made
+            rounded[largest] = (
+                round_randomly(vector[largest] + most, 2 * most, self.bits, rng) - most
+            )
+        return rounded
 
-    def _kept(self, data: Ratings) -> Ids:
-        """Return the rows of the ratings that are farthest from the middle, of each user."""
+    def _largest_rows(self, data: Ratings) -> Ids:
+        """Return the rows of each user's ratings that are farthest from the middle."""
         if self.top is None:
             return np.arange(len(data))
         order = np.lexsort((data.item, -np.abs(data.value - sum(data.scale) / 2), data.user))
@@ -193,7 +196,7 @@ class Compressed(Mechanism):
 
 
 def round_randomly(values: Floats, width: float, bits: int, rng: Generator) -> Floats:
-    """Round numbers from 0 to `width` to one of the two levels around them; the mean is right."""
+    """Round numbers from 0 to `width` to a neighbouring level at random, with the right mean."""
     step = width / (2**bits - 1)
     levels = np.floor(values / step + rng.random(len(values)))
     return np.asarray(np.minimum(levels, 2**bits - 1) * step, dtype=np.float64)

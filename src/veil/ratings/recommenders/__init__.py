@@ -1,4 +1,4 @@
-"""Recommenders by name; a plugin announces its own in ``veil.ratings.recommenders``."""
+"""Registry of recommenders; plugins use the entry-point group ``veil.recommenders.ratings``."""
 
 from veil.core.registry import Registry
 from veil.ratings.recommender import Recommender
@@ -24,9 +24,9 @@ RECOMMENDERS: Registry[Recommender] = Registry(
         "userknn": "veil.ratings.recommenders.neighbours:UserKNN",
     },
 )
-"""Recommenders, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""All recommenders, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def recommender(spec: str | Recommender) -> Recommender:
-    """Return a recommender by its spec, as ``itemknn(k=20)``."""
+    """Return the recommender of a spec such as ``itemknn(k=20)``."""
     return RECOMMENDERS.parse(spec) if isinstance(spec, str) else spec

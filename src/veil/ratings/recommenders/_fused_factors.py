@@ -12,7 +12,7 @@ LANES = {"reassoc", "contract", "nsz"}
 
 @compiled(fastmath=LANES)
 def descend(user, item, value, starts, blocks, p, q, of_user, of_item, mean, rate, reg):
-    """Take one step for each rating of some blocks, in order: factors (float32) and biases."""
+    """Take one gradient step for each rating of some blocks: factors (float32) and biases."""
     width = p.shape[1]
     keep = np.float32(1.0) - rate * reg
     for block in blocks:
@@ -84,8 +84,8 @@ def _cholesky(gram, right):
 
 
 @compiled(fastmath=LANES)
-def _products(rows, count, vector, found):
-    """Set found[r] to the product of row r and a vector, four rows at a time."""
+def _products(rows, count, vector, products):
+    """Set products[r] to the product of row r and a vector, four rows at a time."""
     width, four = len(vector), count - count % 4
     for r in range(0, four, 4):
         q0, q1, q2, q3 = rows[r], rows[r + 1], rows[r + 2], rows[r + 3]
@@ -96,12 +96,12 @@ def _products(rows, count, vector, found):
             s1 += q1[f] * x
             s2 += q2[f] * x
             s3 += q3[f] * x
-        found[r], found[r + 1], found[r + 2], found[r + 3] = s0, s1, s2, s3
+        products[r], products[r + 1], products[r + 2], products[r + 3] = s0, s1, s2, s3
     for r in range(four, count):
         own, product = rows[r], np.float32(0.0)
         for f in range(width):
             product += own[f] * vector[f]
-        found[r] = product
+        products[r] = product
 
 
 @compiled(fastmath=LANES)
@@ -126,7 +126,7 @@ def _add_rows(rows, count, weights, total):
 def conjugate(starts, other, fixed, gram, alpha, steps, first, last, x):
     """Take conjugate-gradient steps on (Q'Q + reg I + alpha Q_u'Q_u) p = (1 + alpha) Q_u'1.
 
-    `gram` is Q'Q + reg I, `x` the last values, which are replaced (all float32).
+    `gram` is Q'Q + reg I; `x` has the last values and is updated in place (all float32).
     """
     width = fixed.shape[1]
     residual = np.empty(width, np.float32)
@@ -136,7 +136,7 @@ def conjugate(starts, other, fixed, gram, alpha, steps, first, last, x):
     for u in range(first, last):
         most = max(most, starts[u + 1] - starts[u])
     near = np.empty((most, width), np.float32)
-    found = np.empty(most, np.float32)
+    products = np.empty(most, np.float32)
     for u in range(first, last):
         count = starts[u + 1] - starts[u]
         p = x[u]
@@ -151,10 +151,10 @@ def conjugate(starts, other, fixed, gram, alpha, steps, first, last, x):
             direction[f] = -p[f]
             residual[f] = np.float32(0.0)
         _add_rows(gram, width, direction, residual)
-        _products(near, count, p, found)
+        _products(near, count, p, products)
         for at in range(count):
-            found[at] = np.float32(1.0) + alpha - alpha * found[at]
-        _add_rows(near, count, found, residual)
+            products[at] = np.float32(1.0) + alpha - alpha * products[at]
+        _add_rows(near, count, products, residual)
         old = np.float32(0.0)
         for f in range(width):
             direction[f] = residual[f]
@@ -165,10 +165,10 @@ def conjugate(starts, other, fixed, gram, alpha, steps, first, last, x):
             for f in range(width):
                 image[f] = np.float32(0.0)
             _add_rows(gram, width, direction, image)
-            _products(near, count, direction, found)
+            _products(near, count, direction, products)
             for at in range(count):
-                found[at] *= alpha
-            _add_rows(near, count, found, image)
+                products[at] *= alpha
+            _add_rows(near, count, products, image)
             curve = np.float32(0.0)
             for f in range(width):
                 curve += direction[f] * image[f]

@@ -13,7 +13,7 @@ from veil.data.compiled import compiled
 def nearest_items(by_item, likers, by_user, liked, k, first, last, index, sims):
     """Fill the lists (m, k) of the items first..last-1; -1 and 0 pad.
 
-    The order is that of c_ij^2 / c_j, which is rounded once: equal cosines stay equal.
+    The order is that of c_ij^2 / c_j, which is rounded only once, so equal cosines stay equal.
     """
     m = len(by_item) - 1
     common = np.zeros(m, np.int32)
@@ -64,7 +64,7 @@ def nearest_items(by_item, likers, by_user, liked, k, first, last, index, sims):
 
 @compiled()
 def list_scores(in_lists, listed, weights, by_user, liked, users, first, last, scores):
-    """Add up, for the users first..last-1, the similarities of liked items to what lists them."""
+    """Score items for the users first..last-1 by summing the similarities to their likes."""
     for row in range(first, last):
         u = users[row]
         for at in range(by_user[u], by_user[u + 1]):
@@ -73,7 +73,7 @@ def list_scores(in_lists, listed, weights, by_user, liked, users, first, last, s
                 scores[row, listed[other]] += weights[other]
 
 
-GRADES = 256  # steps of similarity: those of one step are told apart one by one
+GRADES = 256  # steps of similarity; a heap orders similarities of the same step
 
 
 @compiled()
@@ -87,7 +87,7 @@ def _similarities(row, starts, columns, shifted, by_column, rows, column_shifted
         column = np.uintp(columns[at])
         for other in range(np.uintp(by_column[column]), np.uintp(by_column[column + 1])):
             y = column_shifted[other]
-            v = np.uintp(rows[other])  # unsigned: no look at whether it counts from the end
+            v = np.uintp(rows[other])  # unsigned, which avoids a check for negative indices
             sums[v, 0] += x * y
             sums[v, 1] += square
             sums[v, 2] += y * y
@@ -95,8 +95,8 @@ def _similarities(row, starts, columns, shifted, by_column, rows, column_shifted
     for v in range(sums.shape[0]):
         common = sums[v, 3]
         lengths = sums[v, 1] * sums[v, 2]
-        there = common >= least and lengths > 0.0
-        sims[v] = sums[v, 0] / np.sqrt(lengths) if there else 0.0
+        valid = common >= least and lengths > 0.0
+        sims[v] = sums[v, 0] / np.sqrt(lengths) if valid else 0.0
     if shrinkage > 0.0:
         for v in range(sums.shape[0]):
             sims[v] *= sums[v, 3] / (sums[v, 3] + shrinkage)
@@ -104,9 +104,9 @@ def _similarities(row, starts, columns, shifted, by_column, rows, column_shifted
 
 
 @compiled()
-def _sink(best, kept, size, place):
-    """Let an entry sink in a heap whose top is the least similar, and of equal ones the last."""
-    sim, at = best[place], kept[place]
+def _sink(best, entries, size, place):
+    """Sift an entry down a heap whose top is the least similar entry, the last one on ties."""
+    sim, at = best[place], entries[place]
     while True:
         child = 2 * place + 1
         if child >= size:
@@ -114,41 +114,41 @@ def _sink(best, kept, size, place):
         other = child + 1
         if other < size:
             equal = best[other] == best[child]
-            if best[other] < best[child] or (equal and kept[other] > kept[child]):
+            if best[other] < best[child] or (equal and entries[other] > entries[child]):
                 child = other
-        if sim < best[child] or (sim == best[child] and at > kept[child]):
+        if sim < best[child] or (sim == best[child] and at > entries[child]):
             break
         best[place] = best[child]
-        kept[place] = kept[child]
+        entries[place] = entries[child]
         place = child
     best[place] = sim
-    kept[place] = at
+    entries[place] = at
 
 
 @compiled()
-def _nearest(sims, rows, among, size, k, best, kept):
-    """Keep the k largest similarities of some entries in order, ties to the first."""
+def _nearest(sims, rows, among, size, k, best, entries):
+    """Select the k largest similarities of the entries `among`; ties go to the first."""
     count = 0
     for place in range(np.uintp(size)):
         at = among[place]
         sim = sims[np.uintp(rows[at])]
         if count < k:
             best[count] = sim
-            kept[count] = at
+            entries[count] = at
             count += 1
             if count == k:
                 for top in range(k // 2 - 1, -1, -1):
-                    _sink(best, kept, k, top)
+                    _sink(best, entries, k, top)
         elif sim > best[0]:
             best[0] = sim
-            kept[0] = at
-            _sink(best, kept, k, 0)
+            entries[0] = at
+            _sink(best, entries, k, 0)
     return count
 
 
 @compiled()
 def _grade(sims, grades):
-    """Put similarities into `GRADES` steps between the least positive and the largest; 0: none."""
+    """Put positive similarities into `GRADES` - 1 steps from the least to the largest; else 0."""
     low, high = np.inf, 0.0
     for v in range(len(sims)):
         if sims[v] > 0.0:
@@ -161,8 +161,8 @@ def _grade(sims, grades):
 
 @compiled()
 def _limit(grades, rows, first, last, k, counts):
-    """Return the grade of the k-th largest similarity, and how many stand above that grade."""
-    if last - first <= k:  # all that are positive are near
+    """Return the grade of the k-th largest similarity, and the number of entries above it."""
+    if last - first <= k:  # all positive entries are neighbours
         return 0, 0
     counts[:] = 0
     for at in range(np.uintp(first), np.uintp(last)):
@@ -175,11 +175,11 @@ def _limit(grades, rows, first, last, k, counts):
 
 
 @compiled()
-def _weighted(sims, grades, rows, values, first, last, k, counts, among, best, kept):
-    """Sum up similarities of the k nearest, and their products with values.
+def _weighted(sims, grades, rows, values, first, last, k, counts, among, best, entries):
+    """Return the sum of the k largest similarities times values, and their sum.
 
-    Who is above the grade of the k-th is taken as it comes, without a branch; the heap chooses
-    among those of that grade.
+    Entries above the grade of the k-th are added without a branch; the heap selects among those of
+    that grade.
     """
     grade, taken = _limit(grades, rows, first, last, k, counts)
     above, below, size = 0.0, 0.0, 0
@@ -192,26 +192,26 @@ def _weighted(sims, grades, rows, values, first, last, k, counts, among, best, k
         among[size] = at
         size += own == grade
     if grade > 0:
-        for at in range(_nearest(sims, rows, among, size, k - taken, best, kept)):
-            above += best[at] * values[kept[at]]
+        for at in range(_nearest(sims, rows, among, size, k - taken, best, entries)):
+            above += best[at] * values[entries[at]]
             below += best[at]
     return above, below
 
 
 @compiled()
-def predict(groups, group_starts, wanted, starts, columns, shifted, by_column, rows,
+def predict(groups, group_starts, targets, starts, columns, shifted, by_column, rows,
             column_shifted, column_values, k, shrinkage, least, signed, first, last,
-            found):  # fmt: skip
-    """Fill `found` (pairs,) for the groups first..last-1 of pairs with one row each; nan: none.
+            ratings):  # fmt: skip
+    """Fill `ratings` (pairs,) for the groups first..last-1 of pairs with one row each; else nan.
 
-    `column_values` are the ratings, minus the mean of their row where those are centred.
+    `column_values` are the ratings, minus the row means if ratings are centred.
     """
     n = len(starts) - 1
     sums = np.empty((n, 4))
     sims = np.empty(n)
     depth = max(k, 1)
     best = np.empty(depth)
-    kept = np.empty(depth, np.int64)
+    entries = np.empty(depth, np.int64)
     grades = np.empty(n, np.uint8)
     counts = np.empty(GRADES, np.int32)
     among = np.empty(n + 1, np.int64)
@@ -220,15 +220,15 @@ def predict(groups, group_starts, wanted, starts, columns, shifted, by_column, r
                       sums, sims, shrinkage, least)  # fmt: skip
         _grade(sims, grades)
         for pair in range(group_starts[group], group_starts[group + 1]):
-            begin, end = by_column[wanted[pair]], by_column[wanted[pair] + 1]
+            begin, end = by_column[targets[pair]], by_column[targets[pair] + 1]
             above, below = 0.0, 0.0
             if k > 0:
                 above, below = _weighted(sims, grades, rows, column_values, begin, end, k,
-                                         counts, among, best, kept)  # fmt: skip
+                                         counts, among, best, entries)  # fmt: skip
             else:
                 for at in range(begin, end):
                     sim = sims[rows[at]]
                     if sim > 0.0 or signed:
                         above += sim * column_values[at]
                         below += sim
-            found[pair] = above / below if below != 0.0 else np.nan
+            ratings[pair] = above / below if below != 0.0 else np.nan

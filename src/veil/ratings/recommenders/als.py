@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids
@@ -17,12 +18,12 @@ from veil.ratings.shards import gather_shards, shard_rows
 
 
 class ALS(Recommender):
-    r"""Fit factors to what biases leave, one side at a time.
+    r"""Fit factors to the residuals of biases, alternating between users and items.
 
     With e the residuals of `bias`, each user solves :math:`(Q_u^T Q_u + reg |I_u| I) p_u = Q_u^T
-    e_u` over the items of hers (ALS-WR), then each item in the same way; the factors of items
-    begin as N(0, 0.1^2). A row does not depend on the others of its side: the result is the same
-    with any number of threads.
+    e_u` over her items (ALS-WR), then each item in the same way. The factors of items start from
+    N(0, 0.1^2). Rows of one side are independent, so the result is the same with any number of
+    threads.
 
     References
     ----------
@@ -33,8 +34,9 @@ class ALS(Recommender):
     name: ClassVar[str] = "als"
     factors: Annotated[int, Field(ge=1, le=512, description="length of the vectors")] = 32
     reg: Annotated[float, Field(gt=0, description="ridge per rating")] = 0.15
-    iterations: Annotated[int, Field(ge=1, description="times both sides are solved")] = 10
+    iterations: Annotated[int, Field(ge=1, description="number of solutions of both sides")] = 10
 
+    @override
     def fit(
         self,
         train: Ratings,
@@ -42,11 +44,10 @@ class ALS(Recommender):
         rng: Randomness = None,
         executor: Executor | None = None,
     ) -> FactorModel:
-        """Solve for users and items in turn; an executor solves shards of each side."""
-        chosen = positive_of(train, positive)
+        limit = positive_of(train, positive)
         biases = Biases.of(train)
         user, item = train.user.astype(np.int64), train.item.astype(np.int64)
-        left = np.subtract(train.value, biases.ratings(user, item), dtype=np.float64)
+        residual = np.subtract(train.value, biases.ratings(user, item), dtype=np.float64)
         items = generator(rng).normal(0.0, 0.1, (train.m, self.factors))
         if executor is not None:
             shared = (train, biases, self.reg)
@@ -55,39 +56,39 @@ class ALS(Recommender):
                 items = gather_shards(executor, share, train.item_starts, *shared, True, users)
         else:
             order = train.order
-            by_item = train.user[order], left[order]
+            by_item = train.user[order], residual[order]
             for _ in range(self.iterations):
-                users = solve(train.starts, train.item, left, items, self.reg)
+                users = solve(train.starts, train.item, residual, items, self.reg)
                 items = solve(train.item_starts, *by_item, users, self.reg)
         return FactorModel(
-            *(str(self), train, chosen, biases, users.astype(np.float32)),
+            *(str(self), train, limit, biases, users.astype(np.float32)),
             items.astype(np.float32),
             seeded=is_seeded(rng),
         )
 
+    @override
     def restore(self, train: Ratings, positive: float, state: State) -> FactorModel:
-        """Take the factors."""
         return FactorModel.of(str(self), train, positive, state)
 
 
 def share(
     part: slice, train: Ratings, biases: Biases, reg: float, of_items: bool, fixed: Floats
 ) -> Floats:
-    """Solve some users, or items, in a worker, which has the ratings but no residuals."""
+    """Return the factors of some users or items; residuals are computed in the worker."""
     rows, starts = shard_rows(train, part, of_items=of_items)
     other = train.user[rows] if of_items else train.item[rows]
     own = np.repeat(np.arange(part.start, part.stop), np.diff(starts))
     pair = (other, own) if of_items else (own, other)
-    left = np.subtract(
+    residual = np.subtract(
         train.value[rows],
-        biases.ratings(*(one.astype(np.int64) for one in pair)),
+        biases.ratings(*(positions.astype(np.int64) for positions in pair)),
         dtype=np.float64,
     )
-    return solve(starts, other, left, fixed, reg)
+    return solve(starts, other, residual, fixed, reg)
 
 
 def solve(starts: Ids, other: Positions, value: Floats, fixed: Floats, reg: float) -> Floats:
-    """Return the ridge solution (rows, f) of each row against the fixed factors of the others."""
+    """Return the ridge solution (rows, f) of each row against the fixed other side."""
     width = fixed.shape[1]
     solved = np.zeros((len(starts) - 1, width))
     counts = np.diff(starts)

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.rng import Randomness
 from veil.core.types import Floats, Ids
@@ -20,27 +21,27 @@ from veil.ratings.recommender import (
 
 
 class Mean(Recommender):
-    """Predict the mean of all training ratings for everybody: what others must beat."""
+    """Predict the mean of all training ratings for everybody: a baseline."""
 
     name: ClassVar[str] = "mean"
 
+    @override
     def fit(
         self, train: Ratings, positive: float | None = None, rng: Randomness = None
     ) -> "MeanModel":
-        """Take the mean."""
-        del rng  # nothing is drawn
+        del rng  # deterministic
         return MeanModel(str(self), train, positive_of(train, positive))
 
 
 class MeanModel(RatingModel):
-    """One number."""
+    """A single number."""
 
     def __init__(self, spec: str, train: Ratings, positive: float) -> None:
         super().__init__(spec, train, positive, NOTHING, seeded=False)
         self.mean = float(np.mean(train.value, dtype=np.float64))
 
+    @override
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return the mean."""
         del items
         return np.full(len(users), self.mean)
 
@@ -51,30 +52,30 @@ class Popularity(Recommender):
     name: ClassVar[str] = "popularity"
     implicit: ClassVar[bool] = True
 
+    @override
     def fit(
         self, train: Ratings, positive: float | None = None, rng: Randomness = None
     ) -> "PopularityModel":
-        """Count the likes of each item."""
-        del rng  # nothing is drawn
-        chosen = positive_of(train, positive)
-        likes = np.bincount(train.item[train.value >= chosen], minlength=train.m)
-        return PopularityModel(str(self), train, chosen, likes.astype(np.float64))
+        del rng  # deterministic
+        limit = positive_of(train, positive)
+        likes = np.bincount(train.item[train.value >= limit], minlength=train.m)
+        return PopularityModel(str(self), train, limit, likes.astype(np.float64))
 
 
 class PopularityModel(Model):
-    """Counts (m,) of likes, the same for everybody."""
+    """Counts (m,) of likes, the same for every user."""
 
     def __init__(self, spec: str, train: Ratings, positive: float, likes: Floats) -> None:
         super().__init__(spec, train, positive, NOTHING, seeded=False)
         self.likes = likes
         self._fallback = Fallback.of(train)
 
+    @override
     def scores(self, users: Ids) -> Floats:
-        """Return the same counts for every user."""
         return np.broadcast_to(self.likes, (len(users), len(self.likes)))
 
+    @override
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return the fallback: counts are no ratings."""
         return self._fallback.ratings(users, items)
 
 
@@ -83,7 +84,7 @@ _SWEEPS = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Biases:
-    """Mean of all ratings, and what users (n,) and items (m,) add to it."""
+    """Mean of all ratings, and offsets of users (n,) and items (m,)."""
 
     mean: float
     users: Floats
@@ -91,19 +92,19 @@ class Biases:
 
     @classmethod
     def of(cls, train: Ratings, reg_user: float = 10.0, reg_item: float = 15.0) -> "Biases":
-        """Sweep over items and users ten times, beginning with nothing."""
+        """Return the biases after ten sweeps over items and users, from 0."""
         mean = float(np.mean(train.value, dtype=np.float64))
-        left = train.value.astype(np.float64) - mean
+        centred = train.value.astype(np.float64) - mean
         users, items = np.zeros(train.n), np.zeros(train.m)
         for _ in range(_SWEEPS):
-            sums = np.bincount(train.item, left - users[train.user], train.m)
+            sums = np.bincount(train.item, centred - users[train.user], train.m)
             items = sums / (reg_item + train.per_item)
-            sums = np.bincount(train.user, left - items[train.item], train.n)
+            sums = np.bincount(train.user, centred - items[train.item], train.n)
             users = sums / (reg_user + train.per_user)
         return cls(mean, users, items)
 
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return the sums for pairs of positions."""
+        """Return the predictions for pairs of positions."""
         return np.asarray(self.mean + self.users[users] + self.items[items])
 
 
@@ -115,18 +116,14 @@ class Bias(Recommender):
     """
 
     name: ClassVar[str] = "bias"
-    reg_user: Annotated[float, Field(ge=0, description="ratings of nobody that pull b_u to 0")] = (
-        10.0
-    )
-    reg_item: Annotated[float, Field(ge=0, description="ratings of nobody that pull b_i to 0")] = (
-        15.0
-    )
+    reg_user: Annotated[float, Field(ge=0, description="pseudo-ratings that pull b_u to 0")] = 10.0
+    reg_item: Annotated[float, Field(ge=0, description="pseudo-ratings that pull b_i to 0")] = 15.0
 
+    @override
     def fit(
         self, train: Ratings, positive: float | None = None, rng: Randomness = None
     ) -> "BiasModel":
-        """Sweep."""
-        del rng  # nothing is drawn
+        del rng  # deterministic
         biases = Biases.of(train, max(self.reg_user, 1e-9), max(self.reg_item, 1e-9))
         return BiasModel(str(self), train, positive_of(train, positive), biases)
 
@@ -139,9 +136,9 @@ class BiasModel(RatingModel):
         self.biases = biases
         self._fallback = Fallback.of(train)
 
+    @override
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return the sums; the fallback for who or what is not known."""
-        known = (users >= 0) & (items >= 0)
+        valid = (users >= 0) & (items >= 0)
         return np.where(
-            known, self.biases.ratings(users, items), self._fallback.ratings(users, items)
+            valid, self.biases.ratings(users, items), self._fallback.ratings(users, items)
         )

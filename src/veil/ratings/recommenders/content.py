@@ -1,4 +1,4 @@
-"""Items that are described as those a user likes."""
+"""Recommend items whose descriptions resemble those of liked items."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.rng import Randomness
@@ -24,14 +25,14 @@ Kind = Literal["list", "words", "value"]
 
 
 class Content(Recommender):
-    r"""Score items by the cosine of their description to the sum of those a user likes.
+    r"""Score items by the cosine between their description and the sum of the liked ones.
 
-    An item is a unit vector of weights :math:`\ln(m / df)`, one per term it has, however often.
-    Columns of authors, genres or tags are lists (cut at commas), those of titles or descriptions
-    words, all others one value, and that it is missing is one, too; ``"column:list"``,
-    ``"column:words"`` and ``"column:value"`` say it otherwise. Unless columns are named, they are
-    the lists, the words and the language: a count of ratings or their mean is of everybody,
-    held-out ratings included, and must be no feature.
+    An item is a unit vector of weights :math:`\ln(m / df)`, one per distinct term. Columns of
+    authors, genres or tags are lists (split at commas), titles and descriptions are words, and all
+    others a single value, where a missing value is also a value. ``"column:list"``,
+    ``"column:words"`` and ``"column:value"`` override this. By default it uses the lists, the
+    words and the language: counts or means of ratings come from all users, including held-out
+    ratings, and must not be features.
     """
 
     name: ClassVar[str] = "content"
@@ -45,30 +46,28 @@ class Content(Recommender):
         items: Table | None = None,
         columns: Sequence[str] | None = None,
     ) -> "ContentModel":
-        """Describe items by columns of a table: a file, rows, or lists by column name."""
-        del rng  # nothing is drawn
-        chosen = positive_of(train, positive)
+        """Return a model of items by columns of a table: a file, rows, or lists by column name."""
+        del rng  # deterministic
+        limit = positive_of(train, positive)
         if items is None:
             raise InputError(
-                "content needs a table of the items: fit(train, items=..., columns=...)."
+                "content needs a table of the items. Try fit(train, items=..., columns=...)."
             )
         terms, by_item, weights, size = _terms(train, _columns(items), columns)
-        return ContentModel(str(self), train, chosen, terms, by_item, weights, size)
+        return ContentModel(str(self), train, limit, terms, by_item, weights, size)
 
+    @override
     def restore(self, train: Ratings, positive: float, state: State) -> "ContentModel":
-        """Take the terms of the items."""
         by_item, size = np.asarray(state["by_item"], dtype=np.int64), int(state["size"][0])
         if len(by_item) != train.m + 1:
-            raise InputError(
-                "The model does not fit the ratings; hand in those it was learnt from."
-            )
+            raise InputError("The model does not fit the ratings. Pass those it was trained on.")
         terms = state["terms"].astype(np.int32)
         weights = np.asarray(state["weights"], dtype=np.float64)
         return ContentModel(str(self), train, positive, terms, by_item, weights, size)
 
 
 class ContentModel(Model):
-    """Terms of each item with their weights, rows of length 1 (or 0)."""
+    """Weighted terms of each item, in rows of length 1 (or 0)."""
 
     def __init__(
         self,
@@ -86,25 +85,25 @@ class ContentModel(Model):
         self._item = np.repeat(np.arange(train.m), np.diff(by_item))
         self._fallback = Fallback.of(train)
 
+    @override
     def scores(self, users: Ids) -> Floats:
-        """Return the cosines (b, m) of items to the profiles of users."""
         scores = np.empty((len(users), self.train.m))
         for row, user in enumerate(users.tolist()):
             own = self.likes.liked[self.likes.by_user[user] : self.likes.by_user[user + 1]]
-            at, _ = spread(self._by_item[own], self._by_item[own + 1])
-            sums = np.bincount(self._terms[at], self._weights[at], self._size)
+            rows, _ = spread(self._by_item[own], self._by_item[own + 1])
+            sums = np.bincount(self._terms[rows], self._weights[rows], self._size)
             profile = sums / max(float(np.linalg.norm(sums)), 1e-300)
             scores[row] = np.bincount(
                 self._item, profile[self._terms] * self._weights, self.train.m
             )
         return scores
 
+    @override
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return the fallback: cosines are no ratings."""
         return self._fallback.ratings(users, items)
 
+    @override
     def state(self) -> State:
-        """Return the terms of the items."""
         return {
             "terms": self._terms.astype(np.int64),
             "by_item": self._by_item,
@@ -115,7 +114,7 @@ class ContentModel(Model):
 
 def _columns(table: Table) -> Mapping[str, Sequence[str]]:
     if isinstance(table, Mapping):
-        return {str(name): [str(one) for one in values] for name, values in table.items()}
+        return {str(name): [str(value) for value in values] for name, values in table.items()}
     if not isinstance(table, str | Path):
         names = dict.fromkeys(name for row in table for name in row)
         return {str(name): [str(row.get(name, "")) for row in table] for name in names}
@@ -125,36 +124,34 @@ def _columns(table: Table) -> Mapping[str, Sequence[str]]:
 
 
 def _kind(name: str) -> Kind:
-    plain = fold_name(name)
-    if any(part in plain for part in _LISTS):
+    folded = fold_name(name)
+    if any(part in folded for part in _LISTS):
         return "list"
-    return "words" if any(part in plain for part in _WORDS) else "value"
+    return "words" if any(part in folded for part in _WORDS) else "value"
 
 
 def _is_usual(name: str) -> bool:
-    """Tell whether a column describes items, and does not count what users did."""
+    """Return whether a column describes items, rather than counting actions of users."""
     return _kind(name) != "value" or any(part in fold_name(name) for part in _VALUES)
 
 
-def _chosen(
+def _select_columns(
     table: Mapping[str, Sequence[str]], ids: str, columns: Sequence[str] | None
 ) -> list[tuple[str, Kind]]:
-    known = {fold_name(name): name for name in table}
-    found: list[tuple[str, Kind]] = []
+    folded = {fold_name(name): name for name in table}
+    pairs: list[tuple[str, Kind]] = []
     usual = [name for name in table if name != ids and _is_usual(name)]
-    for wanted in usual if columns is None else columns:
-        name, _, kind = wanted.partition(":")
-        if fold_name(name) not in known or kind not in ("", "list", "words", "value"):
-            raise InputError(
-                "The table of items lacks a column that is asked for; check 'columns'."
-            )
-        found.append((known[fold_name(name)], kind or _kind(name)))  # type: ignore[arg-type]
-    if not found:
+    for column in usual if columns is None else columns:
+        name, _, kind = column.partition(":")
+        if fold_name(name) not in folded or kind not in ("", "list", "words", "value"):
+            raise InputError("The table of items lacks one of the columns. Check 'columns'.")
+        pairs.append((folded[fold_name(name)], kind or _kind(name)))  # type: ignore[arg-type]
+    if not pairs:
         raise InputError(
-            "The table of items has no column of words, lists or languages; name those that"
-            " describe them (columns, --describe-by)."
+            "The table of items has no column of words, lists or languages. Name those that"
+            " describe items (columns, --describe-by)."
         )
-    return found
+    return pairs
 
 
 def _tokens(text: str, kind: Kind) -> list[str]:
@@ -168,20 +165,20 @@ def _tokens(text: str, kind: Kind) -> list[str]:
 def _terms(
     train: Ratings, table: Mapping[str, Sequence[str]], columns: Sequence[str] | None
 ) -> tuple[Positions, Ids, Floats, int]:
-    """Return terms by item, where those of each begin, their weights, and how many there are."""
+    """Return terms sorted by item, the start of each item, their weights, and their number."""
     ids = next((name for name in table if fold_name(name) in _IDS), None)
     if ids is None or len({len(values) for values in table.values()}) != 1:
         raise InputError(
-            "The table of items needs a column 'item' with their ids, and whole rows."
+            "The table of items needs a column 'item' with their ids, and complete rows."
         )
-    chosen = _chosen(table, ids, columns)
-    known, number = train.item_positions, dict[tuple[str, str], int]()
+    described = _select_columns(table, ids, columns)
+    positions, number = train.item_positions, dict[tuple[str, str], int]()
     item, term = [], []
-    for row, one in enumerate(table[ids]):
-        place = known.get(one)
+    for row, item_id in enumerate(table[ids]):
+        place = positions.get(item_id)
         if place is None:
             continue
-        for name, kind in chosen:
+        for name, kind in described:
             for token in set(_tokens(table[name][row], kind)):
                 item.append(place)
                 term.append(number.setdefault((name, token), len(number)))

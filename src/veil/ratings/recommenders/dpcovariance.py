@@ -1,4 +1,4 @@
-"""Taste from a noisy covariance of the items."""
+"""Item directions from a noisy covariance matrix."""
 
 from concurrent.futures import Executor
 from typing import Annotated, ClassVar
@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.rng import Randomness, generator
@@ -28,19 +29,19 @@ _RIDGE = 0.2
 
 
 class DPCovariance(PrivateRecommender):
-    r"""Learn the strongest directions of a noisy Gram matrix; users place themselves at home.
+    r"""Learn the strongest directions of a noisy Gram matrix; users fit their vectors at home.
 
-    Two releases. First the sums and counts of the items, of which one user changes at most
-    :math:`\sqrt{2c}` (L2), c = 100. Then, of rows x_u that are ratings less the item's mean and
-    the user's own, cut to the length `clip`,
+    There are two releases. First, the sums and counts of the items, which one user changes by at
+    most :math:`\sqrt{2c}` (L2), c = 100. Second, for rows x_u of ratings minus the item's mean and
+    the user's own, clipped to the length `clip`,
 
     .. math:: G = \sum_u x_u x_u^\top, \qquad
        \lVert x_u x_u^\top \rVert_F = \lVert x_u \rVert^2 \le \mathrm{clip}^2
 
     with symmetric Gaussian noise on its upper triangle. Each has sigma sqrt(2), sigma being the
-    analytic one of (epsilon, delta). Everything is whole numbers of steps up to the noise, which
-    is discrete: see `veil.ratings.accounting`. Proved: (epsilon, delta)-DP of the items' means and
-    directions when a user comes or goes.
+    analytic one of (epsilon, delta). Before the noise, which is discrete, all numbers are integer
+    steps: see `veil.ratings.accounting`. Proved: (epsilon, delta)-DP of the items' means and
+    directions when a user is added or removed.
 
     References
     ----------
@@ -49,11 +50,12 @@ class DPCovariance(PrivateRecommender):
     """
 
     name: ClassVar[str] = "dpcovariance"
-    factors: Annotated[int, Field(ge=1, le=512, description="directions that are kept")] = 8
+    factors: Annotated[int, Field(ge=1, le=512, description="number of directions")] = 8
     clip: Annotated[
-        float, Field(gt=0, description="length of a user's row, in units of ratings")
+        float, Field(gt=0, description="maximum length of a user's row, in units of ratings")
     ] = 30.0
 
+    @override
     def fit(
         self,
         train: Ratings,
@@ -61,18 +63,17 @@ class DPCovariance(PrivateRecommender):
         rng: Randomness = None,
         executor: Executor | None = None,
     ) -> FactorModel:
-        """Release means and directions of the items; an executor adds up shares of users."""
-        delta, chosen = self.settled(train), positive_of(train, positive)
+        delta, limit = self.settled(train), positive_of(train, positive)
         self._check(train)
         noise, draws = Noise.of(self.epsilon, delta, 2), generator(rng)
         means = item_means(train, noise, draws)
-        _, left = residuals(train, means)
-        total = gram(train, left, self.clip, executor)
+        _, residual = residuals(train, means)
+        total = gram(train, residual, self.clip, executor)
         directions = strongest(self._noisy(total, noise, draws), self.factors)
         return FactorModel(
             str(self),
             train,
-            chosen,
+            limit,
             self.cost(delta),
             (means, directions),
             ridge=_RIDGE,
@@ -80,8 +81,8 @@ class DPCovariance(PrivateRecommender):
         )
 
     def restore(self, train: Ratings, positive: float, state: State) -> FactorModel:
-        """Make a model again of what it released: to learn again would be another release."""
-        means, factors = (np.asarray(state[one], np.float64) for one in ("means", "factors"))
+        """Return the model of released arrays: fitting again would be another release."""
+        means, factors = (np.asarray(state[name], np.float64) for name in ("means", "factors"))
         cost = self.cost(self.settled(train))
         return FactorModel(
             str(self), train, positive, cost, (means, factors), ridge=_RIDGE, seeded=False
@@ -90,7 +91,7 @@ class DPCovariance(PrivateRecommender):
     def _check(self, train: Ratings) -> None:
         if train.m > _MOST:
             raise InputError(
-                f"dpcovariance takes at most {_MOST:,} items, and there are {train.m:,}; choose"
+                f"dpcovariance takes at most {_MOST:,} items. Got {train.m:,} instead. Select"
                 " some, by public knowledge or with dppopularity."
             )
         if self.factors > train.m:
@@ -99,34 +100,36 @@ class DPCovariance(PrivateRecommender):
             )
 
     def _noisy(self, total: Floats, noise: Noise, rng: Generator) -> Floats:
-        """Add noise to the upper triangle, and mirror it."""
+        """Return `total` with noise on its upper triangle, mirrored."""
         upper = np.triu_indices(len(total))
         noisy = np.zeros_like(total)
         noisy[upper] = noise.add(total[upper], 1 << (4 * STEPS), rng)
         return noisy + np.triu(noisy, 1).T
 
 
-def gram(train: Ratings, left: Floats, clip: float, executor: Executor | None = None) -> Floats:
+def gram(
+    train: Ratings, residual: Floats, clip: float, executor: Executor | None = None
+) -> Floats:
     """Return the exact sum (m, m) of x x' over users, in steps of clip^2 / 2^28.
 
-    Whole numbers add up to the same in any order: the noise is added once, to their sum.
+    Integer sums do not depend on the order, so noise is added once, to the total.
     """
-    given = [
-        (part, train, left[train.starts[part.start] : train.starts[part.stop]], clip)
+    calls = [
+        (part, train, residual[train.starts[part.start] : train.starts[part.stop]], clip)
         for part in shards(train.starts)
     ]
-    return np.asarray(sum(map_shards(executor, _share, given)), dtype=np.float64)
+    return np.asarray(sum(map_shards(executor, _share, calls)), dtype=np.float64)
 
 
-def _share(part: slice, train: Ratings, left: Floats, clip: float) -> Floats:
-    """Return the sum (m, m) over some users, with what is left (N',) of their ratings."""
+def _share(part: slice, train: Ratings, residual: Floats, clip: float) -> Floats:
+    """Return the sum (m, m) over some users, given the residuals (N',) of their ratings."""
     total, begin = np.zeros((train.m, train.m)), int(train.starts[part.start])
     step = max(1, _BLOCK // (8 * train.m))
     for first in range(part.start, part.stop, step):
         last = min(first + step, part.stop)
         rows = slice(int(train.starts[first]), int(train.starts[last]))
         block = np.zeros((last - first, train.m))
-        own = left[rows.start - begin : rows.stop - begin]
+        own = residual[rows.start - begin : rows.stop - begin]
         block[train.user[rows] - first, train.item[rows]] = own
         whole = cut(block, clip)
         total += whole.T @ whole
@@ -134,13 +137,13 @@ def _share(part: slice, train: Ratings, left: Floats, clip: float) -> Floats:
 
 
 def cut(rows: Floats, clip: float) -> Floats:
-    """Return rows in whole steps of clip / 2^14, none longer than `clip`, exactly."""
+    """Return rows in integer steps of clip / 2^14 that are at most `clip` long, exactly."""
     lengths = np.sqrt(np.square(rows).sum(axis=1))
     shrink = 2**STEPS * (1 - 1e-9) / np.maximum(lengths, clip)
     whole = towards_zero(rows * shrink[:, None])
     longest = np.square(whole).sum(axis=1).max(initial=0.0)
     if not longest <= 4**STEPS:
-        raise InputError("A row of ratings could not be cut to its length; nothing is released.")
+        raise InputError("A row of ratings could not be clipped. Nothing is released.")
     return whole
 
 

@@ -1,10 +1,11 @@
-"""What most people like, with noise."""
+"""Popular items, with noise."""
 
 from fractions import Fraction
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.guarantee import Guarantee
 from veil.core.rng import Randomness, generator
@@ -23,12 +24,12 @@ from veil.ratings.recommenders._private import TUNED, PrivateModel
 
 
 class DPPopularity(Recommender):
-    r"""Count at most `items` likes of each user, chosen at random, and add whole noise.
+    r"""Count at most `items` likes of each user, chosen at random, and add integer noise.
 
     .. math:: \tilde c_i = c_i + z_i, \qquad \Pr[z] \propto e^{-|z| \varepsilon / items}
 
-    for every item of the catalogue, liked or not. Proved: epsilon-DP when a user comes or goes,
-    since she changes the counts by at most `items` (L1). Draws are exact.
+    for every item of the catalogue, liked or not. Proved: epsilon-DP when a user is added or
+    removed, since she changes the counts by at most `items` (L1). Draws are exact.
 
     References
     ----------
@@ -39,55 +40,57 @@ class DPPopularity(Recommender):
     name: ClassVar[str] = "dppopularity"
     implicit: ClassVar[bool] = True
     epsilon: Annotated[float, Field(gt=0, description="budget of a user", examples=[1.0])]
-    items: Annotated[int, Field(ge=1, description="likes of a user that are counted")] = 40
+    items: Annotated[int, Field(ge=1, description="maximum number of counted likes of a user")] = (
+        40
+    )
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """DP of a user."""
         return Guarantee(
             "dp",
             self.epsilon,
             unit="user",
             neighbours=NEIGHBOURS,
-            caveat=f"The counts are public; a user's own items are taken off her list at home."
+            caveat=f"The counts are public; a user's own items are removed from her list at home."
             f" {ASSUMED} {TUNED}",
         )
 
+    @override
     def fit(
         self, train: Ratings, positive: float | None = None, rng: Randomness = None
     ) -> "DPPopularityModel":
-        """Count, and add noise."""
         declared_scale(train, self.name)
         require_catalogue(train, self.name)
-        chosen, draws = positive_of(train, positive), generator(rng)
-        counts = bounded_counts(train, np.flatnonzero(train.value >= chosen), self.items, draws)
+        limit, draws = positive_of(train, positive), generator(rng)
+        counts = bounded_counts(train, np.flatnonzero(train.value >= limit), self.items, draws)
         noise = discrete_laplace(self.items / Fraction(self.epsilon), train.m, draws)
         noisy = (counts + noise).astype(np.float64)
         public = {"likes": noisy}
         return DPPopularityModel(
-            str(self), train, chosen, self.guarantee, public, seeded=rng is not None
+            str(self), train, limit, self.guarantee, public, seeded=rng is not None
         )
 
     def restore(self, train: Ratings, positive: float, state: State) -> "DPPopularityModel":
-        """Make a model again of its counts: to count again would be another release."""
+        """Return the model of released counts: fitting again would be another release."""
         public = {"likes": np.asarray(state["likes"], dtype=np.float64)}
         return DPPopularityModel(str(self), train, positive, self.guarantee, public, seeded=False)
 
 
 class DPPopularityModel(PrivateModel):
-    """Noisy counts (m,) of likes, the same for everybody."""
+    """Noisy counts (m,) of likes, the same for every user."""
 
     @property
     def likes(self) -> Floats:
         """Noisy counts (m,)."""
         return self.public["likes"]
 
+    @override
     def scores(self, users: Ids) -> Floats:
-        """Return the same counts for every user."""
         return np.broadcast_to(self.likes, (len(users), len(self.likes)))
 
+    @override
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return the user's own mean, else the middle of the scale: counts are no ratings."""
         del items
         train = self.train
         total = np.bincount(train.user, train.value, train.n)

@@ -1,9 +1,10 @@
-"""Which items predict which, in closed form."""
+"""Score items by a linear map between items, in closed form."""
 
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.rng import Randomness
@@ -20,7 +21,7 @@ class EASE(Recommender):
 
     With B the likes (n, m): :math:`P = (B^T B + reg I)^{-1}`, :math:`W_{ij} = -P_{ij} / P_{jj}`
     off the diagonal, and the scores of a user are her likes times W. It takes :math:`m^3` steps
-    and three matrices of :math:`4 m^2` bytes: what does not fit is refused.
+    and three matrices of :math:`4 m^2` bytes, and raises if they do not fit into memory.
 
     References
     ----------
@@ -32,14 +33,14 @@ class EASE(Recommender):
     implicit: ClassVar[bool] = True
     reg: Annotated[float, Field(gt=0, description="ridge")] = 200.0
 
+    @override
     def fit(
         self, train: Ratings, positive: float | None = None, rng: Randomness = None
     ) -> "EASEModel":
-        """Invert the Gram matrix of the likes."""
-        del rng  # nothing is drawn
-        chosen = positive_of(train, positive)
+        del rng  # deterministic
+        limit = positive_of(train, positive)
         _check_size(train.m)
-        likes = Likes.of(train, chosen)
+        likes = Likes.of(train, limit)
         gram = np.zeros((train.m, train.m), dtype=np.float32)
         for user in range(train.n):
             own = likes.liked[likes.by_user[user] : likes.by_user[user + 1]]
@@ -48,20 +49,18 @@ class EASE(Recommender):
         inverse = _inverse(gram)
         inverse /= -np.diag(inverse).copy()
         np.fill_diagonal(inverse, 0.0)
-        return EASEModel(str(self), train, chosen, likes, inverse)
+        return EASEModel(str(self), train, limit, likes, inverse)
 
+    @override
     def restore(self, train: Ratings, positive: float, state: State) -> "EASEModel":
-        """Take the weights."""
         weights = np.asarray(state["weights"], dtype=np.float32)
         if weights.shape != (train.m, train.m):
-            raise InputError(
-                "The model does not fit the ratings; hand in those it was learnt from."
-            )
+            raise InputError("The model does not fit the ratings. Pass those it was trained on.")
         return EASEModel(str(self), train, positive, Likes.of(train, positive), weights)
 
 
 class EASEModel(Model):
-    """Weights (m, m)."""
+    """Weights (m, m) between items."""
 
     def __init__(
         self, spec: str, train: Ratings, positive: float, likes: Likes, weights: Singles
@@ -70,34 +69,34 @@ class EASEModel(Model):
         self.likes, self.weights = likes, weights
         self._fallback = Fallback.of(train)
 
+    @override
     def scores(self, users: Ids) -> Floats:
-        """Return the likes of users times the weights (b, m)."""
-        at, owner = spread(self.likes.by_user[users], self.likes.by_user[users + 1])
-        rows = np.zeros((len(users), self.train.m), dtype=np.float32)
-        rows[owner, self.likes.liked[at]] = 1
-        return (rows @ self.weights).astype(np.float64)
+        rows, owner = spread(self.likes.by_user[users], self.likes.by_user[users + 1])
+        liked = np.zeros((len(users), self.train.m), dtype=np.float32)
+        liked[owner, self.likes.liked[rows]] = 1
+        return (liked @ self.weights).astype(np.float64)
 
+    @override
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return the fallback: scores of likes are no ratings."""
         return self._fallback.ratings(users, items)
 
+    @override
     def state(self) -> State:
-        """Return the weights."""
         return {"weights": self.weights}
 
 
 def _check_size(m: int) -> None:
     room = 12 * m * m
     if m > MOST:
-        raise InputError(f"ease takes at most {MOST:,} items, and there are {m:,}; use ials.")
+        raise InputError(f"ease takes at most {MOST:,} items. Got {m:,} instead. Use ials.")
     if room > free_memory():
         raise InputError(
-            f"ease would need {room / 2**30:.1f} GB for {m:,} items, more than is free; use ials."
+            f"ease needs {room / 2**30:.1f} GB for {m:,} items, more than is free. Use ials."
         )
 
 
 def _inverse(gram: Singles) -> Singles:
-    """Invert a positive definite matrix, by Cholesky where SciPy is there."""
+    """Return the inverse of a positive definite matrix, by Cholesky if SciPy is installed."""
     try:
         from scipy.linalg import lapack
     except ImportError:

@@ -1,6 +1,7 @@
-"""Models of factors: a rating is a mean, two biases and a product of two vectors."""
+"""Factor models: a rating is a mean, two biases and a product of two vectors."""
 
 import numpy as np
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.rng import Randomness
@@ -11,7 +12,7 @@ from veil.ratings.recommenders.baselines import Biases
 
 
 class FactorModel(RatingModel):
-    """Biases, and factors of users (n, f) and items (m, f); both 0 where nothing is known."""
+    """Biases, and factors of users (n, f) and items (m, f), both 0 without ratings."""
 
     def __init__(
         self,
@@ -28,24 +29,24 @@ class FactorModel(RatingModel):
         self.biases, self.users, self.items = biases, users, items
         self._fallback = Fallback.of(train)
 
+    @override
     def scores(self, users: Ids) -> Floats:
-        """Return the predicted ratings (b, m)."""
         product = (self.users[users] @ self.items.T).astype(np.float64)
         product += self.biases.items
         product += self.biases.mean + self.biases.users[users][:, None]
         return product
 
+    @override
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return the sums for pairs; the fallback for who or what is not known."""
-        found = self._fallback.ratings(users, items)
-        known = np.flatnonzero((users >= 0) & (items >= 0))
-        u, i = users[known], items[known]
+        values = self._fallback.ratings(users, items)
+        valid = np.flatnonzero((users >= 0) & (items >= 0))
+        u, i = users[valid], items[valid]
         product = np.einsum("nf,nf->n", self.users[u], self.items[i], dtype=np.float64)
-        found[known] = self.biases.ratings(u, i) + product
-        return found
+        values[valid] = self.biases.ratings(u, i) + product
+        return values
 
+    @override
     def state(self) -> State:
-        """Return the biases and factors."""
         return {
             "mean": np.array([self.biases.mean]),
             "user_biases": self.biases.users,
@@ -56,7 +57,7 @@ class FactorModel(RatingModel):
 
     @classmethod
     def of(cls, spec: str, train: Ratings, positive: float, state: State) -> "FactorModel":
-        """Make a model of its state again."""
+        """Return the model of a `state`."""
         check_state(state, train, "users", "items")
         own, other = (
             np.asarray(state[name], dtype=np.float64) for name in ("user_biases", "item_biases")
@@ -67,11 +68,11 @@ class FactorModel(RatingModel):
 
 
 def check_state(state: State, train: Ratings, users: str, items: str) -> None:
-    """Refuse factors that are not of these users and items."""
+    """Raise unless factors belong to these users and items."""
     if state[users].shape != (train.n, state[items].shape[1]) or len(state[items]) != train.m:
-        raise InputError("The model does not fit the ratings; hand in those it was learnt from.")
+        raise InputError("The model does not fit the ratings. Pass those it was trained on.")
 
 
 def is_seeded(rng: Randomness) -> bool:
-    """Tell whether the draws can be repeated."""
+    """Return whether the draws are reproducible."""
     return rng is not None

@@ -1,10 +1,11 @@
-"""Factors of likes, everything else being a weak dislike."""
+"""Factors for implicit feedback: likes, with all other pairs as weak dislikes."""
 
 from concurrent.futures import Executor
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.rng import Randomness, generator
 from veil.core.types import Floats, Ids, Singles
@@ -22,7 +23,7 @@ class IALS(Recommender):
 
     Each user takes three conjugate-gradient steps from her last value on
     :math:`(Q^T Q + reg I + alpha Q_u^T Q_u) p_u = (1 + alpha) Q_u^T 1`, then each item in the same
-    way. A row does not depend on the others of its side.
+    way. Rows of one side are independent.
 
     References
     ----------
@@ -36,9 +37,10 @@ class IALS(Recommender):
     implicit: ClassVar[bool] = True
     factors: Annotated[int, Field(ge=1, le=1024, description="length of the vectors")] = 64
     reg: Annotated[float, Field(gt=0, description="ridge")] = 0.01
-    alpha: Annotated[float, Field(gt=0, description="confidence that a like adds")] = 1.0
-    iterations: Annotated[int, Field(ge=1, description="times both sides are solved")] = 15
+    alpha: Annotated[float, Field(gt=0, description="added confidence of a like")] = 1.0
+    iterations: Annotated[int, Field(ge=1, description="number of solutions of both sides")] = 15
 
+    @override
     def fit(
         self,
         train: Ratings,
@@ -46,21 +48,20 @@ class IALS(Recommender):
         rng: Randomness = None,
         executor: Executor | None = None,
     ) -> "IALSModel":
-        """Step for users and items in turn; an executor steps shards of each side."""
-        chosen = positive_of(train, positive)
-        likes = Likes.of(train, chosen)
+        limit = positive_of(train, positive)
+        likes = Likes.of(train, limit)
         draws = generator(rng)
         users, items = (
             draws.normal(0.0, 0.1, (size, self.factors)).astype(np.float32)
             for size in (train.n, train.m)
         )
-        given = (self.reg, self.alpha)
+        weights = (self.reg, self.alpha)
         for _ in range(self.iterations):
             if executor is None:
-                step(likes.by_user, likes.liked, items, *given, users)
-                step(likes.by_item, likes.likers, users, *given, items)
+                step(likes.by_user, likes.liked, items, *weights, users)
+                step(likes.by_item, likes.likers, users, *weights, items)
             else:
-                shared = (train, chosen, *given)
+                shared = (train, limit, *weights)
                 gram = gram_of(items, self.reg)
                 users = gather_shards(
                     executor, share, train.starts, *shared, False, items, users, gram
@@ -69,10 +70,10 @@ class IALS(Recommender):
                 items = gather_shards(
                     executor, share, train.item_starts, *shared, True, users, items, gram
                 )
-        return IALSModel(str(self), train, chosen, users, items, seeded=is_seeded(rng))
+        return IALSModel(str(self), train, limit, users, items, seeded=is_seeded(rng))
 
+    @override
     def restore(self, train: Ratings, positive: float, state: State) -> "IALSModel":
-        """Take the factors."""
         check_state(state, train, "users", "items")
         users, items = (np.asarray(state[name], dtype=np.float32) for name in ("users", "items"))
         return IALSModel(str(self), train, positive, users, items, seeded=False)
@@ -95,16 +96,16 @@ class IALSModel(Model):
         self.users, self.items = users, items
         self._fallback = Fallback.of(train)
 
+    @override
     def scores(self, users: Ids) -> Floats:
-        """Return the products (b, m)."""
         return (self.users[users] @ self.items.T).astype(np.float64)
 
+    @override
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return the fallback: products of likes are no ratings."""
         return self._fallback.ratings(users, items)
 
+    @override
     def state(self) -> State:
-        """Return the factors."""
         return {"users": self.users, "items": self.items}
 
 
@@ -119,7 +120,7 @@ def share(
     x: Singles,
     gram: Singles,
 ) -> Singles:
-    """Step some users, or items, in a worker."""
+    """Return the factors of some users or items after a step, in a worker."""
     rows, starts = shard_rows(train, part, of_items=of_items)
     liked = np.flatnonzero(train.value[rows] >= positive)
     other = (train.user[rows] if of_items else train.item[rows])[liked]
@@ -129,7 +130,7 @@ def share(
 
 
 def gram_of(fixed: Singles, reg: float) -> Singles:
-    """Return Q^T Q + reg I, once for all: its rounding depends on the threads of the product."""
+    """Return Q^T Q + reg I, once for all workers: its rounding depends on the threads."""
     gram: Singles = fixed.T @ fixed
     return gram + np.float32(reg) * np.eye(fixed.shape[1], dtype=np.float32)
 
@@ -143,7 +144,7 @@ def step(
     x: Singles,
     gram: Singles | None = None,
 ) -> None:
-    """Replace rows (n, f) by what three conjugate-gradient steps make of them."""
+    """Take three conjugate-gradient steps on the rows `x` (n, f), in place."""
     width = fixed.shape[1]
     gram = gram_of(fixed, reg) if gram is None else gram
     if compiled_at_hand():

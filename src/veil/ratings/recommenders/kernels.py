@@ -1,4 +1,4 @@
-"""Whether kernels are compiled, and how their rows are dealt to threads."""
+"""Compiled kernels: whether they are available, and their threads."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,14 +9,14 @@ import numpy as np
 from veil.core.parallel import cores, in_threads
 from veil.core.types import Ids
 
-SLOWER = "numba is not installed: NumPy does the work, many times slower ('veil[fast]')."
-LITTLE = 10**7  # updates below which one thread does it
+SLOWER = "numba is not installed, and NumPy is many times slower. Install 'veil[fast]'."
+LITTLE = 10**7  # number of updates below which one thread is used
 
 
 @cache
 def compiled_at_hand() -> bool:
-    """Tell whether numba is there: the extra 'fast'."""
-    try:  # a module of kernels that failed to load may be there, and empty: the library goes first
+    """Return whether numba (the extra 'fast') is installed."""
+    try:  # first numba: a module of kernels that failed to load may remain, empty
         import_module("numba")
         from veil.ratings.recommenders import _fused_factors, _fused_neighbours
     except (ImportError, RuntimeError):
@@ -25,9 +25,9 @@ def compiled_at_hand() -> bool:
 
 
 def in_shares(work: Callable[[int, int], None], costs: Ids, *, little: int = LITTLE) -> None:
-    """Run `work` on ranges of rows of about equal cost, in threads where it is worth it.
+    """Run `work` on ranges of rows of about equal cost, in threads if there is enough work.
 
-    Each row is computed by itself: the result does not depend on the number of threads.
+    Rows are computed independently: the result does not depend on the number of threads.
     """
     n, total = len(costs), int(costs.sum())
     parts = min(n, cores() if total >= little else 1)

@@ -1,4 +1,4 @@
-"""Neighbours: items that the same people like, and users with the same taste."""
+"""Neighbourhoods: items that the same users like, and users with the same taste."""
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import ParameterError
 from veil.core.rng import Randomness
@@ -25,14 +26,14 @@ from veil.ratings.recommenders.kernels import compiled_at_hand, in_shares
 from veil.ratings.shards import map_shards, shards
 
 Index = NDArray[np.int32]
-MOST = 1_000  # likes of one user that count: pairs grow with their square
+MOST = 1_000  # maximum number of counted likes of a user: pairs grow with the square
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemLists:
     """The k nearest items (m, k) of each item, best first, and their cosines; -1 and 0 pad.
 
-    `capped` is the number of users of whom only the first 1,000 likes were counted.
+    `capped` is the number of users with more than 1,000 likes, of which the first 1,000 count.
     """
 
     index: Index
@@ -41,7 +42,7 @@ class ItemLists:
 
     @classmethod
     def of(cls, likes: Likes, k: int, first: int = 0, last: int | None = None) -> "ItemLists":
-        """Find those of the items first..last-1; ties go to the smaller position."""
+        """Return the lists of the items first..last-1; ties go to the smaller position."""
         m = len(likes.by_item) - 1
         end = m if last is None else last
         likes, capped = _capped(likes)
@@ -51,12 +52,12 @@ class ItemLists:
             _fused(likes, k, first, end, index, sims)
         else:
             for item in range(first, end):
-                _one(likes, item, index[item], sims[item])
+                _fill_list(likes, item, index[item], sims[item])
         return cls(index[first:end], sims[first:end], capped)
 
     @cached_property
     def _listed(self) -> tuple[Ids, Index, Floats]:
-        """Per item, the items in whose lists it stands, with their cosines."""
+        """Return, for each item, the items that list it, with their cosines."""
         m, k = self.index.shape
         flat = self.index.ravel()
         real = np.flatnonzero(flat >= 0)
@@ -64,7 +65,7 @@ class ItemLists:
         return starts(flat[real], m), (order // k).astype(np.int32), self.sims.ravel()[order]
 
     def scores(self, likes: Likes, users: Ids) -> Floats:
-        """Return, of users (b,), the sums (b, m) of the cosines of each item to what they like."""
+        """Return, for users (b,), the sums (b, m) of the cosines of each item to their likes."""
         by_item, listed, weights = self._listed
         scores = np.zeros((len(users), len(self.index)))
         if compiled_at_hand():
@@ -77,19 +78,19 @@ class ItemLists:
             return scores
         for row, user in enumerate(users.tolist()):
             own = likes.liked[likes.by_user[user] : likes.by_user[user + 1]]
-            at, _ = spread(by_item[own], by_item[own + 1])
-            scores[row] = np.bincount(listed[at], weights[at], len(self.index))
+            rows, _ = spread(by_item[own], by_item[own + 1])
+            scores[row] = np.bincount(listed[rows], weights[rows], len(self.index))
         return scores
 
 
 def _capped(likes: Likes) -> tuple[Likes, int]:
-    """Keep the first likes of users who have very many."""
+    """Return likes with at most the first `MOST` of each user, and the number of users cut."""
     many = likes.per_user > MOST
     if not many.any():
         return likes, 0
     ends = np.minimum(likes.by_user[1:], likes.by_user[:-1] + MOST)
-    at, user = spread(likes.by_user[:-1], ends)
-    item, people = likes.liked[at], user.astype(np.int32)
+    rows, user = spread(likes.by_user[:-1], ends)
+    item, people = likes.liked[rows], user.astype(np.int32)
     order = np.argsort(item, kind="stable")
     n, m = len(ends), len(likes.by_item) - 1
     return Likes(starts(people, n), item, starts(item, m), people[order]), int(many.sum())
@@ -109,40 +110,42 @@ def _fused(likes: Likes, k: int, first: int, last: int, index: Index, sims: Floa
     in_shares(work, costs)
 
 
-def _one(likes: Likes, item: int, index: Index, sims: Floats) -> None:
+def _fill_list(likes: Likes, item: int, index: Index, sims: Floats) -> None:
     own = likes.likers[likes.by_item[item] : likes.by_item[item + 1]]
-    at, _ = spread(likes.by_user[own], likes.by_user[own + 1])
+    rows, _ = spread(likes.by_user[own], likes.by_user[own + 1])
     sizes = likes.per_item
-    common = np.bincount(likes.liked[at], minlength=len(sizes))
+    common = np.bincount(likes.liked[rows], minlength=len(sizes))
     common[item] = 0
     near = np.flatnonzero(common)
     keys = common[near].astype(np.float64) ** 2 / sizes[near]
-    chosen = np.argsort(-keys, kind="stable")[: len(index)]
-    index[: len(chosen)] = near[chosen]
-    sims[: len(chosen)] = np.sqrt(keys[chosen] / len(own))
+    nearest = np.argsort(-keys, kind="stable")[: len(index)]
+    index[: len(nearest)] = near[nearest]
+    sims[: len(nearest)] = np.sqrt(keys[nearest] / len(own))
 
 
 class Neighbours(Recommender):
-    r"""What user and item neighbourhoods share.
+    r"""Shared parameters of user and item neighbourhoods.
 
-    The similarity of two rows is taken over their common columns only,
-    :math:`\sum xy / \sqrt{\sum x^2 \sum y^2}`, for Pearson after the mean of each row over all its
-    ratings is taken off, times :math:`c / (c + shrinkage)` of c common columns.
+    The similarity of two rows uses only their common columns,
+    :math:`\sum xy / \sqrt{\sum x^2 \sum y^2}`, times :math:`c / (c + shrinkage)` for c common
+    columns. For Pearson, the mean of each row over all its ratings is subtracted first.
     """
 
     k: Annotated[int, Field(ge=0, description="neighbours; 0 takes all")] = 40
     similarity: Annotated[
-        Literal["cosine", "pearson"], Field(description="what likeness is measured by")
+        Literal["cosine", "pearson"], Field(description="measure of similarity")
     ] = "cosine"
     centre: Annotated[
-        Literal["mean", "none"], Field(description="whether means are taken off ratings")
+        Literal["mean", "none"], Field(description="subtract the means of ratings, or not")
     ] = "mean"
-    shrinkage: Annotated[float, Field(ge=0, description="pulls what few ratings say to 0")] = 0.0
+    shrinkage: Annotated[
+        float, Field(ge=0, description="pulls similarities from few ratings to 0")
+    ] = 0.0
     min_common: Annotated[int, Field(ge=1, description="columns that two rows must share")] = 1
 
 
 class Rows:
-    """Ratings as rows and as columns, and the means of the rows."""
+    """Ratings by row and by column, with the means of the rows."""
 
     def __init__(
         self, train: Ratings, spec: Neighbours, *, transposed: bool, signed: bool
@@ -166,51 +169,51 @@ class Rows:
         self.mean = float(value.mean())
 
     def predict(self, rows: Ids, columns: Ids) -> Floats:
-        """Return ratings of pairs of positions; without a neighbour the mean of the row, or mu."""
+        """Return ratings of pairs of positions; without neighbours the row mean, or mu."""
         order = np.argsort(rows, kind="stable")
         groups, first = np.unique(rows[order], return_index=True)
         starts = np.append(first, len(rows)).astype(np.int64)
-        found = np.empty(len(rows))
-        wanted = columns[order]
+        values = np.empty(len(rows))
+        targets = columns[order]
         if compiled_at_hand():
-            self._fused(groups, starts, wanted, found)
+            self._fused(groups, starts, targets, values)
         else:
             for group, row in enumerate(groups.tolist()):
                 part = slice(int(starts[group]), int(starts[group + 1]))
-                found[part] = self._predicted(self._similarities(row), wanted[part])
+                values[part] = self._predicted(self._similarities(row), targets[part])
         back = np.empty(len(rows))
-        back[order] = found
+        back[order] = values
         centre = self.means[rows] if self.spec.centre == "mean" else 0.0
         rated = np.diff(self.starts)[rows] > 0
         instead = self.means[rows] if self.spec.centre == "mean" else self.mean
         instead = np.where(rated, instead, self.mean)
         return np.where(np.isnan(back), instead, centre + back)
 
-    def _fused(self, groups: Ids, starts: Ids, wanted: Ids, found: Floats) -> None:
+    def _fused(self, groups: Ids, starts: Ids, targets: Ids, values: Floats) -> None:
         from veil.ratings.recommenders import _fused_neighbours
 
         spec = self.spec
 
         def work(first: int, last: int) -> None:
             _fused_neighbours.predict(
-                *(groups, starts, wanted, self.starts, self.columns, self.shifted),
+                *(groups, starts, targets, self.starts, self.columns, self.shifted),
                 *(self.by_column, self.rows, self.column_shifted, self.column_values),
-                *(spec.k, spec.shrinkage, spec.min_common, self.signed, first, last, found),
+                *(spec.k, spec.shrinkage, spec.min_common, self.signed, first, last, values),
             )
 
         sizes = np.diff(self.by_column)
         ends = np.concatenate([[0], np.cumsum(sizes[self.columns])])
-        pairs = np.concatenate([[0], np.cumsum(sizes[wanted])])
+        pairs = np.concatenate([[0], np.cumsum(sizes[targets])])
         costs = ends[self.starts[groups + 1]] - ends[self.starts[groups]]
         in_shares(work, costs + np.diff(pairs[starts]))
 
     def _similarities(self, row: int) -> Floats:
-        """Return the similarity (rows,) of one row to all."""
+        """Return the similarities (rows,) of one row to all rows."""
         part = slice(int(self.starts[row]), int(self.starts[row + 1]))
-        at, owner = spread(
+        entries, owner = spread(
             self.by_column[self.columns[part]], self.by_column[self.columns[part] + 1]
         )
-        x, y, others = self.shifted[part][owner], self.column_shifted[at], self.rows[at]
+        x, y, others = self.shifted[part][owner], self.column_shifted[entries], self.rows[entries]
         n = len(self.starts) - 1
         common = np.bincount(others, minlength=n)
         lengths = np.bincount(others, x * x, n) * np.bincount(others, y * y, n)
@@ -222,33 +225,34 @@ class Rows:
         return sims
 
     def _predicted(self, sims: Floats, columns: Ids) -> Floats:
-        """Return the weighted means of the nearest raters of each column, nan without one."""
-        found = np.full(len(columns), np.nan)
-        for at, column in enumerate(columns.tolist()):
+        """Return the weighted mean of the nearest raters of each column, or nan."""
+        means = np.full(len(columns), np.nan)
+        for place, column in enumerate(columns.tolist()):
             part = slice(int(self.by_column[column]), int(self.by_column[column + 1]))
             near, values = sims[self.rows[part]], self.column_values[part]
             if not self.signed:
                 near, values = near[near > 0], values[near > 0]
             if self.spec.k and len(near) > self.spec.k:
-                chosen = np.argsort(-near, kind="stable")[: self.spec.k]
-                near, values = near[chosen], values[chosen]
+                nearest = np.argsort(-near, kind="stable")[: self.spec.k]
+                near, values = near[nearest], values[nearest]
             below = near.sum()
             if below != 0:
-                found[at] = (near * values).sum() / below
-        return found
+                means[place] = (near * values).sum() / below
+        return means
 
 
 class ItemKNN(Neighbours):
-    r"""Rank by items that the same people like; predict from the k most alike a user rated.
+    r"""Rank by items that the same users like; predict from the k most similar rated items.
 
-    For lists, :math:`s_{ij} = c_{ij} / \sqrt{c_i c_j}` of the likes, the k nearest per item kept,
+    For lists, :math:`s_{ij} = c_{ij} / \sqrt{c_i c_j}` of the likes, with the k nearest per item,
     and the score of item i is the sum of :math:`s_{ij}` over those of its k nearest that the user
-    likes. For ratings, as userknn with users and items exchanged.
+    likes. For ratings, it is userknn with users and items exchanged.
     """
 
     name: ClassVar[str] = "itemknn"
     k: Annotated[int, Field(ge=1, description="neighbours of an item")] = 40
 
+    @override
     def fit(
         self,
         train: Ratings,
@@ -256,27 +260,26 @@ class ItemKNN(Neighbours):
         rng: Randomness = None,
         executor: Executor | None = None,
     ) -> "ItemKNNModel":
-        """Find the k nearest of each item; an executor is handed shares of the items."""
-        del rng  # nothing is drawn
-        chosen, k = positive_of(train, positive), min(self.k, train.m)
-        likes = Likes.of(train, chosen)
+        del rng  # deterministic
+        limit, k = positive_of(train, positive), min(self.k, train.m)
+        likes = Likes.of(train, limit)
         if executor is None:
-            return ItemKNNModel(self, train, chosen, likes, ItemLists.of(likes, k))
-        given = [(part, train, chosen, k) for part in shards(train.item_starts)]
-        parts = map_shards(executor, _lists, given)
+            return ItemKNNModel(self, train, limit, likes, ItemLists.of(likes, k))
+        calls = [(part, train, limit, k) for part in shards(train.item_starts)]
+        parts = map_shards(executor, _lists, calls)
         index, sims = (np.concatenate(rows) for rows in zip(*parts, strict=True))
         capped = int((likes.per_user > MOST).sum())
-        return ItemKNNModel(self, train, chosen, likes, ItemLists(index, sims, capped))
+        return ItemKNNModel(self, train, limit, likes, ItemLists(index, sims, capped))
 
 
 def _lists(part: slice, train: Ratings, positive: float, k: int) -> tuple[Index, Floats]:
     """Return the nearest of some items, and their cosines."""
-    found = ItemLists.of(Likes.of(train, positive), k, part.start, part.stop)
-    return found.index, found.sims
+    lists = ItemLists.of(Likes.of(train, positive), k, part.start, part.stop)
+    return lists.index, lists.sims
 
 
 class ItemKNNModel(Model):
-    """The nearest items of each item; ratings by item and by user."""
+    """The nearest items of each item, and ratings by item and by user."""
 
     def __init__(
         self, spec: ItemKNN, train: Ratings, positive: float, likes: Likes, lists: ItemLists
@@ -286,58 +289,60 @@ class ItemKNNModel(Model):
         self._spec, self._fallback = spec, Fallback.of(train)
         self._rows: Rows | None = None
 
+    @override
     def scores(self, users: Ids) -> Floats:
-        """Return the sums of similarities (b, m)."""
         return self.neighbours.scores(self.likes, users)
 
+    @override
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return the weighted means; the fallback for who or what is not known."""
         if self._rows is None:
             self._rows = Rows(self.train, self._spec, transposed=True, signed=False)
-        found = self._fallback.ratings(users, items)
-        known = np.flatnonzero((users >= 0) & (items >= 0))
-        found[known] = self._rows.predict(items[known], users[known])
-        return found
+        values = self._fallback.ratings(users, items)
+        valid = np.flatnonzero((users >= 0) & (items >= 0))
+        values[valid] = self._rows.predict(items[valid], users[valid])
+        return values
 
 
 class UserKNN(Neighbours):
-    r"""Predict from the k raters of an item who are most like the user.
+    r"""Predict from the k raters of an item who are most similar to the user.
 
     :math:`\hat r_{ui} = \bar r_u + \sum_v s_{uv} (r_{vi} - \bar r_v) / \sum_v s_{uv}` over the k
-    raters with the largest positive similarity, ties to the smaller position. Without any, the
-    mean of the user (centred) or of all ratings. One row of similarities is held at a time.
+    raters with the largest positive similarity, ties to the smaller position. Without any, it is
+    the mean of the user (centred) or of all ratings. Only one row of similarities is in memory.
 
     Notes
     -----
     Textbooks also print a sum over all raters, divided by the signed sum of their similarities:
-    ``userknn(k=0, centre='none', signed=True)``. Where similarities of both signs nearly cancel,
-    the quotient leaves the scale by any amount: it is here to show that, and for nothing else.
+    ``userknn(k=0, centre='none', signed=True)``. If similarities of both signs nearly cancel, the
+    quotient leaves the scale by any amount. Use it only to show that.
     """
 
     name: ClassVar[str] = "userknn"
-    signed: Annotated[bool, Field(description="sum over all raters, also unlike ones")] = False
+    signed: Annotated[
+        bool, Field(description="sum over all raters, including dissimilar ones")
+    ] = False
 
+    @override
     def fit(
         self, train: Ratings, positive: float | None = None, rng: Randomness = None
     ) -> "UserKNNModel":
-        """Keep the ratings by user and by item."""
-        del rng  # nothing is drawn
+        del rng  # deterministic
         if self.signed and self.k:
-            raise ParameterError("The 'signed' parameter of userknn needs k=0: all raters.")
+            raise ParameterError("signed=True of userknn needs k=0 (all raters). Use k=0.")
         rows = Rows(train, self, transposed=False, signed=self.signed)
         return UserKNNModel(str(self), train, positive_of(train, positive), rows)
 
 
 class UserKNNModel(RatingModel):
-    """Ratings by user and by item."""
+    """A model of ratings by user and by item."""
 
     def __init__(self, spec: str, train: Ratings, positive: float, rows: Rows) -> None:
         super().__init__(spec, train, positive, NOTHING, seeded=False)
         self._rows, self._fallback = rows, Fallback.of(train)
 
+    @override
     def ratings(self, users: Ids, items: Ids) -> Floats:
-        """Return the weighted means; the fallback for who or what is not known."""
-        found = self._fallback.ratings(users, items)
-        known = np.flatnonzero((users >= 0) & (items >= 0))
-        found[known] = self._rows.predict(users[known], items[known])
-        return found
+        values = self._fallback.ratings(users, items)
+        valid = np.flatnonzero((users >= 0) & (items >= 0))
+        values[valid] = self._rows.predict(users[valid], items[valid])
+        return values

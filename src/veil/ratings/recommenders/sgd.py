@@ -1,4 +1,4 @@
-"""Factors by stochastic gradients, in blocks that do not touch each other."""
+"""Factors by stochastic gradient descent, in blocks without common users or items."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.parallel import Threads
 from veil.core.rng import Randomness, generator
@@ -21,16 +22,16 @@ from veil.ratings.recommenders.kernels import LITTLE, compiled_at_hand
 
 GROUPS = 8  # of users, and of items
 Groups = NDArray[np.uint8]
-_LANES = 32  # numbers that a compiled loop takes at once: vectors are padded with zeros
+_LANES = 32  # numbers per step of a compiled loop; vectors are padded with zeros
 
 
 class SGD(Recommender):
-    r"""Fit biases and factors rating by rating, against the gradient of the squared error.
+    r"""Fit biases and factors rating by rating, along the gradient of the squared error.
 
     With :math:`e = r - \mu - b_u - b_i - p_u^T q_i`: :math:`b_u \mathrel{+}= rate (e - reg\,b_u)`,
-    :math:`p_u \mathrel{+}= rate (e q_i - reg\,p_u)`, and so for the item. Users and items are
-    dealt to 8 groups each; the 64 blocks of ratings run as 8 strata of 8 blocks that share no user
-    and no item: the result is the same with any number of threads.
+    :math:`p_u \mathrel{+}= rate (e q_i - reg\,p_u)`, and the same for the item. Users and items
+    are in 8 random groups each. The 64 blocks of ratings run as 8 strata of 8 blocks without
+    common users or items, so the result is the same with any number of threads.
 
     References
     ----------
@@ -43,29 +44,29 @@ class SGD(Recommender):
     name: ClassVar[str] = "sgd"
     factors: Annotated[int, Field(ge=1, le=1024, description="length of the vectors")] = 50
     rate: Annotated[float, Field(gt=0, le=1, description="length of a step")] = 0.01
-    reg: Annotated[float, Field(ge=0, description="pull to 0")] = 0.1
+    reg: Annotated[float, Field(ge=0, description="regularisation")] = 0.1
     epochs: Annotated[int, Field(ge=1, description="passes over the ratings")] = 20
 
+    @override
     def fit(
         self, train: Ratings, positive: float | None = None, rng: Randomness = None
     ) -> FactorModel:
-        """Step over all ratings, `epochs` times."""
-        chosen = positive_of(train, positive)
+        limit = positive_of(train, positive)
         blocks = Blocks(train, self.factors, generator(rng))
         with Threads() as threads:
             for _ in range(self.epochs):
                 blocks.run(self.rate, self.reg, threads)
-        biases = Biases(blocks.mean, *(one.astype(np.float64) for one in blocks.biases()))
+        biases = Biases(blocks.mean, *(array.astype(np.float64) for array in blocks.biases()))
         users, items = blocks.factors()
-        return FactorModel(str(self), train, chosen, biases, users, items, seeded=is_seeded(rng))
+        return FactorModel(str(self), train, limit, biases, users, items, seeded=is_seeded(rng))
 
+    @override
     def restore(self, train: Ratings, positive: float, state: State) -> FactorModel:
-        """Take the biases and factors."""
         return FactorModel.of(str(self), train, positive, state)
 
 
 class Blocks:
-    """Ratings in 8 x 8 blocks; rows of users and items stand in the order of their groups."""
+    """Ratings in 8 x 8 blocks, with users and items sorted by their groups."""
 
     def __init__(self, train: Ratings, factors: int, draws: Generator) -> None:
         self._train, self._width = train, factors
@@ -86,7 +87,7 @@ class Blocks:
         self._waves: dict[int, list[Ids]] = {}
 
     def run(self, rate: float, reg: float, threads: Threads) -> None:
-        """Pass over all ratings once, stratum by stratum."""
+        """Run one epoch over all ratings, stratum by stratum."""
         kernel = self._kernel(np.float32(rate), np.float32(reg))
         first = np.arange(GROUPS)
         strata = [first * GROUPS + (first + shift) % GROUPS for shift in range(GROUPS)]
@@ -112,8 +113,8 @@ class Blocks:
         return steps
 
     def _stepped(self, rate: np.float32, reg: np.float32, blocks: Ids) -> None:
-        """Step wave by wave: the ratings of one share no user and no item."""
-        for rows in chain.from_iterable(self._waves_of(one) for one in blocks.tolist()):
+        """Step wave by wave: the ratings of a wave have no common users or items."""
+        for rows in chain.from_iterable(self._waves_of(block) for block in blocks.tolist()):
             u, i = self._user[rows], self._item[rows]
             p, q = self._p[u], self._q[i]
             error = self._value[rows] - np.float32(self.mean) - self._bu[u] - self._bi[i]
@@ -131,11 +132,11 @@ class Blocks:
         return self._waves[block]
 
     def biases(self) -> tuple[Singles, Singles]:
-        """Return the biases of users and items, in their own order."""
+        """Return the biases of users and items, in the original order."""
         return self._bu[self._user_at], self._bi[self._item_at]
 
     def factors(self) -> tuple[Singles, Singles]:
-        """Return the factors in their own order; 0 for who and what has no rating."""
+        """Return the factors in the original order; 0 without ratings."""
         train = self._train
         users = self._p[self._user_at, : self._width] * (train.per_user > 0)[:, None]
         items = self._q[self._item_at, : self._width] * (train.per_item > 0)[:, None]
@@ -143,7 +144,7 @@ class Blocks:
 
 
 def _zeros(rows: int, factors: int) -> Singles:
-    """Return zeros (rows, padded), rows beginning with cache lines."""
+    """Return zeros (rows, padded) whose rows begin at cache lines."""
     lanes = _LANES if factors > _LANES // 2 else _LANES // 4
     padded = -(-factors // lanes) * lanes
     room = np.zeros(rows * padded + 16, dtype=np.float32)
@@ -152,9 +153,9 @@ def _zeros(rows: int, factors: int) -> Singles:
 
 
 def _ordered(block: Groups, item: Positions) -> Ids:
-    """Return ratings by block, then item: the row of an item stays near while its raters pass.
+    """Return the order by block, then item, which keeps the row of an item in the cache.
 
-    Small whole numbers are sorted by their digits, which takes a pass each.
+    It is a radix sort of small integers.
     """
     small = np.uint16 if len(item) and item.max() < 2**16 else np.int32
     by_item = np.argsort(item.astype(small), kind="stable")
@@ -163,23 +164,23 @@ def _ordered(block: Groups, item: Positions) -> Ids:
 
 
 def _dealt(size: int, draws: Generator) -> tuple[Positions, Groups]:
-    """Return the place (size,) of each row in a random order, and its group."""
+    """Return the position (size,) of each row in a random order, and its group."""
     place = draws.permutation(size).astype(np.int32)
     return place, (place.astype(np.int64) * GROUPS // max(size, 1)).astype(np.uint8)
 
 
 def waves(user: Positions, item: Positions, first: int) -> list[Ids]:
-    """Part ratings into waves in which nobody and nothing occurs twice."""
+    """Split ratings into waves without repeated users or items."""
     busy_user: dict[int, int] = {}
     busy_item: dict[int, int] = {}
-    found: list[list[int]] = []
+    layers: list[list[int]] = []
     for at, (u, i) in enumerate(zip(user.tolist(), item.tolist(), strict=True), start=first):
         busy = busy_user.get(u, 0) | busy_item.get(i, 0)
-        free = ~busy & (busy + 1)  # the lowest bit that is not set
+        free = ~busy & (busy + 1)  # the lowest clear bit
         busy_user[u] = busy_user.get(u, 0) | free
         busy_item[i] = busy_item.get(i, 0) | free
         wave = free.bit_length() - 1
-        if wave == len(found):
-            found.append([])
-        found[wave].append(at)
-    return [np.array(rows, dtype=np.int64) for rows in found]
+        if wave == len(layers):
+            layers.append([])
+        layers[wave].append(at)
+    return [np.array(rows, dtype=np.int64) for rows in layers]

@@ -1,4 +1,4 @@
-"""Attacks on sensitive search by name; plugins add theirs in ``veil.attacks.sensitive``."""
+"""Registry of attacks on search; plugins use the entry-point group ``veil.attacks.sensitive``."""
 
 from veil.core.registry import Registry
 from veil.sensitive.attack import Attack
@@ -15,9 +15,9 @@ ATTACKS: Registry[Attack] = Registry(
         "queries": "veil.sensitive.attacks.known_item:Queries",
     },
 )
-"""Attacks on sensitive search, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""All attacks on sensitive search, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def attacker(spec: str | Attack) -> Attack:
-    """Return an attack from its spec, as ``known-item(terms=5)``."""
+    """Return the attack of a spec such as ``known-item(terms=5)``."""
     return spec if isinstance(spec, Attack) else ATTACKS.parse(spec)

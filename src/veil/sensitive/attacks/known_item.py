@@ -1,9 +1,10 @@
-"""Attackers that know what to look for, look for gaps, or compare totals."""
+"""Attacks that use known items, gaps in lists, or totals."""
 
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.outcome import Outcome
@@ -12,58 +13,56 @@ from veil.sensitive.mechanism import Answer
 
 
 class Queries(Attack):
-    """Ask the queries of the collection and nothing else: who looks for no secrets, sees some."""
+    """Run only the queries of the collection: searchers may see sensitive documents by chance."""
 
     name: ClassVar[str] = "queries"
 
+    @override
     def run(self, scene: Scene) -> Outcome:
-        """Look at every list, and conclude nothing."""
-        asked = scene.collection.queries
-        if not asked:
-            raise InputError("The attacker 'queries' needs queries of the collection.")
+        queries = scene.collection.queries
+        if not queries:
+            raise InputError("The attack 'queries' needs queries in the collection. Add some.")
         topic = scene.collection.topic
-        return outcome(scene, [scene.ask(text, topic(name)) for name, text in asked.items()])
+        return outcome(scene, [scene.ask(text, topic(name)) for name, text in queries.items()])
 
 
-Terms = Annotated[
-    int, Field(ge=1, le=MOST, description="words that are known of a document, by TF-IDF")
-]
+Terms = Annotated[int, Field(ge=1, le=MOST, description="known words of a document, by TF-IDF")]
 
 
 class KnownItem(Attack):
-    """Ask for each sensitive document by its strongest words: shows what the classifier missed."""
+    """Search each sensitive document by its strongest words: finds what the classifier missed."""
 
     name: ClassVar[str] = "known-item"
 
     terms: Terms = 5
 
+    @override
     def run(self, scene: Scene) -> Outcome:
-        """Look at the lists, and conclude nothing: the document is known to exist."""
         return outcome(
             scene, [scene.ask(" ".join(words)) for words in targets(scene, self.terms) if words]
         )
 
 
 class Count(Attack):
-    """Ask word by word: "n results" less what can be paged through are withheld documents.
+    """Query word by word: "n results" minus the documents on all pages are withheld.
 
-    The conclusion is that a document exists when each of its words has a withheld one. Totals
-    that count only what may be shown tell nothing.
+    A document is concluded to exist if each of its words has a withheld document. Totals
+    that count only visible documents reveal nothing.
     """
 
     name: ClassVar[str] = "count"
 
     terms: Terms = 5
 
+    @override
     def run(self, scene: Scene) -> Outcome:
-        """Page through the answers to each word, of documents and of decoys."""
         real, fake = targets(scene, self.terms), decoys(scene, self.terms)
-        asked = {word: scene.page(word) for words in real for word in words}
-        others = {word: asked.get(word) or scene.page(word) for words in fake for word in words}
+        answers = {word: scene.page(word) for words in real for word in words}
+        others = {word: answers.get(word) or scene.page(word) for words in fake for word in words}
         return outcome(
             scene,
-            list(asked.values()),
-            [_concludes(words, asked) for words in real],
+            list(answers.values()),
+            [_concludes(words, answers) for words in real],
             [_concludes(words, others) for words in fake],
         )
 
@@ -73,24 +72,24 @@ def _concludes(words: Words, answers: dict[str, Answer]) -> bool:
 
 
 def _withheld(answer: Answer) -> int:
-    """Return how many documents of the total are not shown; 0 where the pages end too early."""
+    """Return the number of counted documents that are not shown; 0 if there are too many pages."""
     paged = len(answer.positions)
     return answer.total - paged if paged < PAGED else 0
 
 
 class Gap(Attack):
-    """Ask for a document by its words; a list with a gap tells that something is withheld.
+    """Search a document by its words; a gap in the list reveals that something is withheld.
 
-    A list has a gap when it is shorter than min(k, the total that is printed above it), or when
-    the ranks that are shown leave one out. Strategies that cut first and withhold then fail here.
+    A list has a gap if it is shorter than min(k, the total printed above it), or if its ranks skip
+    one. Mechanisms that cut the list first and withhold afterwards fail here.
     """
 
     name: ClassVar[str] = "gap"
 
     terms: Terms = 5
 
+    @override
     def run(self, scene: Scene) -> Outcome:
-        """Conclude from gaps, about documents and about decoys."""
         real, fake = targets(scene, self.terms), decoys(scene, self.terms)
         answers = [scene.ask(" ".join(words)) for words in real]
         others = [scene.ask(" ".join(words)) for words in fake]
@@ -103,9 +102,9 @@ class Gap(Attack):
 
 
 def has_gap(answer: Answer, k: int) -> bool:
-    """Whether a list is too short, or its ranks have a hole.
+    """Return whether a list is too short, or its ranks have a hole.
 
-    Scores that are 1/rank are ranks; others say nothing of holes.
+    Scores that are 1/rank are ranks; other scores do not reveal holes.
     """
     shown = len(answer.positions)
     if shown < min(k, answer.total):

@@ -16,15 +16,15 @@ class Classifier(Component):
 
     @abstractmethod
     def fit(self, numbers: Numbers, rows: Ids, labels: Labels) -> "Fitted":
-        """Learn from the documents `rows`; `labels` (n,) are of all, and others are not read."""
+        """Return a model of the documents `rows`; of `labels` (n,) only theirs are read."""
 
 
 class Fitted(ABC):
-    """What was learnt: scores of any document, higher is more likely sensitive; uncalibrated."""
+    """A trained classifier; higher scores are more likely sensitive, and uncalibrated."""
 
     @abstractmethod
     def scores(self, numbers: Numbers, rows: Ids) -> Floats:
-        """Return a score (m,) of each of `rows` on the scale of log-odds."""
+        """Return a score (m,) of each of `rows`, as log-odds."""
 
 
 CLASSIFIERS: Registry[Classifier] = Registry(
@@ -36,9 +36,9 @@ CLASSIFIERS: Registry[Classifier] = Registry(
         "logistic": "veil.sensitive.classifiers.logistic:Logistic",
     },
 )
-"""Classifiers of sensitive documents, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""All classifiers of sensitivity, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def classifier(spec: str | Classifier) -> Classifier:
-    """Return a classifier by its spec, as ``logistic(C=10)``."""
+    """Return the classifier of a spec such as ``logistic(C=10)``."""
     return spec if isinstance(spec, Classifier) else CLASSIFIERS.parse(spec)

@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import MissingExtraError
 from veil.core.types import Floats, Ids
@@ -16,13 +17,13 @@ LIGHT: dict[str, Any] = {
     "seed": 0,
     "deterministic": True,
     "force_row_wise": True,
-    "num_threads": 1,  # sums in another order would be other trees
+    "num_threads": 1,  # sums in another order give other trees
     "verbose": -1,
 }
 
 
 def lightgbm() -> Any:  # noqa: ANN401 - it has no types
-    """Return the library, or say how to get it."""
+    """Return LightGBM, or raise an error that names its extra."""
     try:
         import lightgbm as library
     except (ImportError, OSError):
@@ -43,10 +44,10 @@ class Boosting(Classifier):
     features: Named = "all"
     trees: Annotated[int, Field(ge=1, le=5_000, description="number of trees")] = 150
     leaves: Annotated[int, Field(ge=2, le=1_024, description="leaves of a tree")] = 15
-    words: Annotated[int, Field(ge=1, le=60_000, description="words that are looked at")] = 2_500
+    words: Annotated[int, Field(ge=1, le=60_000, description="number of words to use")] = 2_500
 
+    @override
     def fit(self, numbers: Numbers, rows: Ids, labels: Labels) -> Fitted:
-        """Fit trees one after the other."""
         return _Trees(self, numbers, rows, labels)
 
 

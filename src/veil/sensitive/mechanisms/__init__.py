@@ -1,4 +1,4 @@
-"""Mechanisms by name; a plugin announces its own in ``veil.mechanisms.sensitive``."""
+"""Registry of mechanisms; plugins use the entry-point group ``veil.mechanisms.sensitive``."""
 
 from veil.core.registry import Registry
 from veil.sensitive.mechanism import Mechanism
@@ -16,9 +16,9 @@ MECHANISMS: Registry[Mechanism] = Registry(
         "relevance": "veil.sensitive.mechanisms.filters:Relevance",
     },
 )
-"""Mechanisms of sensitive search, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""All mechanisms of sensitive search, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def mechanism(spec: str | Mechanism) -> Mechanism:
-    """Return a mechanism by its spec, as ``postfilter(threshold=0.1)``."""
+    """Return the mechanism of a spec such as ``postfilter(threshold=0.1)``."""
     return spec if isinstance(spec, Mechanism) else MECHANISMS.parse(spec)

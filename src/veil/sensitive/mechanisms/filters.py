@@ -1,9 +1,10 @@
-"""Mechanisms that do not learn: everything, a filter before, a filter after."""
+"""Mechanisms that do not learn: a plain ranking, a filter before it, and a filter after it."""
 
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.guarantee import Guarantee
 from veil.core.types import Floats, Ids
@@ -21,32 +22,32 @@ from veil.sensitive.mechanism import (
 
 
 class Relevance(Mechanism):
-    """Rank by BM25 and withhold only what a human has called sensitive: the baseline.
+    """Rank by BM25 and withhold only documents that a human labelled sensitive: the baseline.
 
     Documents with p = 1, or without a probability, are withheld as by every mechanism. Nothing is
-    proved, and nothing is protected that nobody has labelled.
+    proved, and unlabelled documents are not protected.
     """
 
     name: ClassVar[str] = "relevance"
     presets: ClassVar[Presets | None] = Presets(
-        "relevance()", "withhold only what a human called sensitive"
+        "relevance()", "withhold only what a human labelled sensitive"
     )
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing: sensitive documents are shown, unless a human has labelled them."""
         return Guarantee(
             "none",
             unit="document",
-            caveat=f"Sensitive documents without a label are shown as any other. {WITHHELD}",
+            caveat=f"Sensitive documents without a label are shown like any other. {WITHHELD}",
         )
 
+    @override
     def open(self, scene: Scene) -> Searcher:
-        """Use the index of the whole collection."""
-        return _Plain(scene)
+        return _Unfiltered(scene)
 
 
-class _Plain(Searcher):
+class _Unfiltered(Searcher):
     def __init__(self, scene: Scene) -> None:
         self._matcher, self._open = matcher(scene.collection), scene.open
 
@@ -61,114 +62,115 @@ class Prefilter(Mechanism):
     """Leave documents with p >= threshold out of the index, and rank the rest by BM25.
 
     Non-interference: ids, order, scores and totals are those of a collection without the withheld
-    documents, byte by byte; nothing that is shown depends on their text. That holds for documents
-    that the filter caught. Which ones it catches is a classifier's choice, which was fitted to
-    labelled documents, withheld ones among them: a weak channel that is not bounded.
+    documents, byte by byte; nothing shown depends on their text. This holds for documents that the
+    filter caught. A classifier chooses these, and it was trained on labelled documents, including
+    withheld ones: a weak channel without a bound.
     """
 
     name: ClassVar[str] = "prefilter"
     presets: ClassVar[Presets | None] = Presets(
         "prefilter(threshold={})",
-        "search as if what is likely sensitive were not there",
+        "search as if likely sensitive documents did not exist",
         "Withheld from p = ",
     )
     scored: ClassVar[bool] = True
 
     threshold: Annotated[
         float,
-        Field(ge=0, le=1, description="probability from which a document is withheld",
+        Field(ge=0, le=1, description="lowest probability of withheld documents",
               examples=[0.5]),
     ]  # fmt: skip
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing in the sense of differential privacy; non-interference of what was caught."""
         return Guarantee(
             "none",
             unit="document",
             caveat="Answers do not depend on withheld documents; this holds for documents that"
-            " the filter caught. A classifier that learnt from withheld documents chose them: a"
-            f" weak channel that is not bounded. {WITHHELD}",
+            " the filter caught. A classifier trained on withheld documents chose them: a weak"
+            f" channel without a bound. {WITHHELD}",
         )
 
+    @override
     def open(self, scene: Scene) -> Searcher:
-        """Index the rest."""
         return _Rest(scene, scene.open & (scene.p < self.threshold))
 
 
 class _Rest(Searcher):
-    def __init__(self, scene: Scene, kept: np.ndarray) -> None:
-        self._places: Ids = np.flatnonzero(kept)
+    def __init__(self, scene: Scene, visible: np.ndarray) -> None:
+        self._places: Ids = np.flatnonzero(visible)
         self._matcher = None
         if len(self._places):
             whole = matcher(scene.collection).index
-            self._matcher = Matcher(whole if kept.all() else part_of(whole, kept))
+            self._matcher = Matcher(whole if visible.all() else part_of(whole, visible))
 
     def answer(self, query: str, k: int, topic: str = "") -> Answer:
         del topic
         if self._matcher is None:
             return Answer(np.empty(0, dtype=np.int64), np.empty(0), 0)
         scores = self._matcher.scores(query)
-        found = top(scores, k, above=0.0)
-        shown: Floats = scores[found].astype(np.float64)
-        return Answer(self._places[found], shown, int((scores > 0).sum()))
+        best_rows = top(scores, k, above=0.0)
+        shown: Floats = scores[best_rows].astype(np.float64)
+        return Answer(self._places[best_rows], shown, int((scores > 0).sum()))
 
 
-_SHORT = " A list that ends before its total tells that more of the first ones is withheld."
+_SHORT = " A list that ends before its total reveals that more of the first ones are withheld."
 
 
 class Postfilter(Mechanism):
     """Rank all documents by BM25 to `depth`, drop those with p >= threshold, and cut at k.
 
-    With ``refill=false`` the list is cut first and its gaps stay: a list that is too short tells
-    that something was withheld. With refill it does, too, where fewer than k of the first `depth`
-    are left though the total says more. The order of what is shown depends on statistics of the
-    withheld documents; scores are not shown, since they can be inverted to those statistics.
+    With ``refill=false`` the list is cut first and its gaps remain: a list that is too short
+    reveals that something was withheld. With refill this also happens, if fewer than k of the
+    first `depth` remain although the total is larger. The order of shown documents depends on
+    statistics of withheld ones; scores are not shown, since they can be inverted to those
+    statistics.
     """
 
     name: ClassVar[str] = "postfilter"
     presets: ClassVar[Presets | None] = Presets(
         "postfilter(threshold={})",
-        "search everything, then take out what is likely sensitive",
+        "search everything, then remove what is likely sensitive",
         "Withheld from p = ",
     )
 
     threshold: Annotated[
         float,
-        Field(ge=0, le=1, description="probability from which a document is withheld",
+        Field(ge=0, le=1, description="lowest probability of withheld documents",
               examples=[0.1]),
     ]  # fmt: skip
     depth: Annotated[
-        int, Field(ge=1, le=100_000, description="how far down the ranking is looked")
+        int, Field(ge=1, le=100_000, description="depth of the ranking to search")
     ] = 100
     refill: Annotated[bool, Field(description="move later documents up into the gaps")] = True
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing."""
         return Guarantee(
             "none",
             unit="document",
             caveat="Documents that the classifier missed are shown, and the order of the others"
-            " depends on statistics of what is withheld."
-            + (_SHORT if self.refill else " Gaps tell that something is withheld.")
+            " depends on statistics of the withheld ones."
+            + (_SHORT if self.refill else " Gaps reveal that something is withheld.")
             + f" {WITHHELD}",
         )
 
+    @override
     def open(self, scene: Scene) -> Searcher:
-        """Use the index of the whole collection."""
         return _Filtered(scene, self)
 
 
 class _Filtered(Searcher):
     def __init__(self, scene: Scene, spec: Postfilter) -> None:
         self._matcher, self._spec = matcher(scene.collection), spec
-        self._kept = scene.open & (scene.p < spec.threshold)
+        self._visible = scene.open & (scene.p < spec.threshold)
 
     def answer(self, query: str, k: int, topic: str = "") -> Answer:
         del topic
         scores = self._matcher.scores(query)
         deep = max(k, self._spec.depth) if self._spec.refill else k
-        found = top(scores, deep, above=0.0)
-        shown = found[self._kept[found]][:k]
-        return rank_answer(np.asarray(shown), int((scores[self._kept] > 0).sum()))
+        ranked = top(scores, deep, above=0.0)
+        shown = ranked[self._visible[ranked]][:k]
+        return rank_answer(np.asarray(shown), int((scores[self._visible] > 0).sum()))

@@ -1,8 +1,8 @@
 """Mechanisms that learn relevance and sensitivity, by LambdaMART.
 
-Fit models both ways: for a topic and a document, one that has seen neither.
-The same documents are candidates of every topic. Folds over topics alone let a tree learn single
-documents by their features, p above all, and figures come out too high: nCS-DCG .947 instead of
+Models are cross-fitted both ways: each scores a topic and a document that it was not trained on.
+The same documents are candidates of every topic. With folds over topics only, a tree learns single
+documents by their features, especially p, and figures are too high: nCS-DCG .947 instead of
 .923 for the joint model on SARA. So models leave out a fold of topics and a fold of documents.
 """
 
@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError
@@ -35,8 +36,8 @@ from veil.sensitive.mechanism import (
 
 FOLDS = 5
 SAYS = (
-    "Models were cross-fitted both ways: each scored a document for a topic that it was fitted"
-    " without, and without that document, its copies and the others of its fold."
+    "Models were cross-fitted both ways: each scored a document for a topic without being trained"
+    " on that topic, or on that document, its copies and the others of its fold."
 )
 
 
@@ -44,13 +45,13 @@ class Scorer(Protocol):
     """A fitted model."""
 
     def __call__(self, features: Floats) -> Floats:
-        """Return a value (m,) of rows (m, d)."""
+        """Return a value (m,) for each row (m, d)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Rows to learn from, query by query.
+    """Training rows, query by query.
 
     Attributes
     ----------
@@ -70,7 +71,7 @@ Fit = Callable[[Examples], Scorer]
 
 
 class TwoWay:
-    """Models of one kind, each fitted when it is first needed, and kept."""
+    """Cross-fitted models of one kind, trained on first use and cached."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class TwoWay:
         labels = collection.sensitive
         if (labels < 0).any() or not collection.judgements:
             raise InputError(
-                "A mechanism that learns needs judgements, and a label for every document."
+                "A mechanism that learns needs judgements, and labels of all documents. Add them."
             )
         self._collection, self._fit, self._extra = collection, fit, extra
         groups = copies(collection.documents.texts)
@@ -92,24 +93,24 @@ class TwoWay:
         self._topics = {topics[place]: at % FOLDS for at, place in enumerate(order.tolist())}
         names = [query for query in collection.queries if collection.judgements.get(query)]
         self._of = [collection.topic(query) for query in names]
-        self._found = retrieve_all(retriever, [collection.queries[query] for query in names])
+        self._candidates = retrieve_all(retriever, [collection.queries[query] for query in names])
         self._models: dict[tuple[int, int], Scorer] = {}
 
-    def scores(self, found: Candidates, topic: str) -> Floats:
-        """Return the value of each candidate of a query, by models that know neither."""
-        values = np.empty(len(found.positions))
-        fold = self._topics.get(topic, -1)  # of a query of no topic none is left out
-        own = self._documents[found.positions]
+    def scores(self, candidates: Candidates, topic: str) -> Floats:
+        """Return the value of each candidate of a query, by models trained without either."""
+        values = np.empty(len(candidates.positions))
+        fold = self._topics.get(topic, -1)  # -1 leaves out no topic
+        own = self._documents[candidates.positions]
         for number in np.unique(own).tolist():
             rows = own == number
-            values[rows] = self._model(fold, number)(self._rows(found, rows))
+            values[rows] = self._model(fold, number)(self._rows(candidates, rows))
         return values
 
-    def _rows(self, found: Candidates, rows: np.ndarray) -> Floats:
+    def _rows(self, candidates: Candidates, rows: np.ndarray) -> Floats:
         if self._extra is None:
-            return np.asarray(found.features[rows])
-        beside = self._extra[found.positions[rows]]
-        return np.concatenate([found.features[rows], beside[:, None]], axis=1)
+            return np.asarray(candidates.features[rows])
+        column = self._extra[candidates.positions[rows]]
+        return np.concatenate([candidates.features[rows], column[:, None]], axis=1)
 
     def _model(self, fold: int, number: int) -> Scorer:
         if (fold, number) not in self._models:
@@ -117,21 +118,23 @@ class TwoWay:
         return self._models[fold, number]
 
     def _examples(self, fold: int, number: int) -> Examples:
-        """Gather the candidates of other topics among documents of other folds."""
+        """Return the candidates of other topics among documents of other folds."""
         features, sensitive, sizes = [], [], []
         grades: list[int] = []
-        for topic, found in zip(self._of, self._found, strict=True):
-            rows = self._documents[found.positions] != number
+        for topic, candidates in zip(self._of, self._candidates, strict=True):
+            rows = self._documents[candidates.positions] != number
             if self._topics[topic] == fold or not rows.any():
                 continue
             judged = self._collection.judged_topics[topic]
-            places = found.positions[rows]
-            features.append(self._rows(found, rows))
+            places = candidates.positions[rows]
+            features.append(self._rows(candidates, rows))
             grades.extend(max(0, judged.get(place, 0)) for place in places.tolist())
             sensitive.append(self._collection.sensitive[places])
             sizes.append(int(rows.sum()))
         if not sizes:
-            raise InputError("There are too few topics to learn from; two-way folds need five.")
+            raise InputError(
+                "Two-way folds need at least five topics. Add queries of other topics."
+            )
         return Examples(
             np.concatenate(features),
             np.array(grades, dtype=np.int64),
@@ -141,9 +144,9 @@ class TwoWay:
 
 
 def logits(p: Floats) -> Floats:
-    """Return the log-odds of probabilities, of 0 and 1 and unknown ones, too."""
-    held = np.clip(np.nan_to_num(p, nan=1.0), 1e-6, 1 - 1e-6)
-    odds: Floats = np.log(held / (1 - held))
+    """Return finite log-odds of probabilities; nan counts as 1."""
+    clipped = np.clip(np.nan_to_num(p, nan=1.0), 1e-6, 1 - 1e-6)
+    odds: Floats = np.log(clipped / (1 - clipped))
     return odds
 
 
@@ -153,7 +156,7 @@ TREES, _LEAVES, _RATE = 120, 15, 0.05
 def lambdamart(
     examples: Examples, labels: Ids, gains: Sequence[float], monotone: Sequence[int]
 ) -> Scorer:
-    """Fit an order to labels whose gains are given; `monotone` says which way features go.
+    """Fit a ranking to labels with these gains; `monotone` has the direction of each feature.
 
     References
     ----------
@@ -174,7 +177,7 @@ def lambdamart(
 
 
 def expected_gain(examples: Examples) -> Scorer:
-    """Fit the gain 2^grade - 1 that features of relevance let expect; never below 0."""
+    """Fit the expected gain 2^grade - 1 to relevance features; never below 0."""
     options = LIGHT | {
         "objective": "regression",
         "num_leaves": 7,
@@ -207,24 +210,24 @@ class Learnt(Searcher):
         self._open, self._retriever, self._models = scene.open, retriever, models
         self.notes = notes
 
+    @override
     def answer(self, query: str, k: int, topic: str = "") -> Answer:
-        """Answer one query."""
-        found = self._retriever.find(query)
-        values: Floats = self._models.scores(found, topic)
-        order = np.lexsort((found.positions, -values))
-        places = found.positions[order]
+        candidates = self._retriever.find(query)
+        values: Floats = self._models.scores(candidates, topic)
+        order = np.lexsort((candidates.positions, -values))
+        places = candidates.positions[order]
         shown = places[self._open[places]][:k]
-        return rank_answer(shown, int((found.scores[self._open] > 0).sum()))
+        return rank_answer(shown, int((candidates.scores[self._open] > 0).sum()))
 
 
-MONOTONE = (1, 1, 1, 1, -1)  # more relevant is better, more sensitive is worse
+MONOTONE = (1, 1, 1, 1, -1)  # increasing in relevance, decreasing in sensitivity
 
 
 class Demoted(Mechanism):
-    """Rank by BM25 times (1 - p)^beta, or by trees that take sensitive as not relevant.
+    """Rank by BM25 times (1 - p)^beta, or by trees that treat sensitive as not relevant.
 
-    Nothing is withheld but what a human has labelled: a sensitive document moves down, and is
-    shown where too few others match.
+    Only human labels withhold documents: a sensitive document moves down, and is shown if too few
+    others match.
     """
 
     name: ClassVar[str] = "demoted"
@@ -234,7 +237,7 @@ class Demoted(Mechanism):
 
     beta: Annotated[
         float,
-        Field(ge=0, le=100, description="how much probability weighs", json_schema_extra=PRIVATE),
+        Field(ge=0, le=100, description="weight of the probability", json_schema_extra=PRIVATE),
     ] = 1.0
     trained: Annotated[
         bool, Field(description="LambdaMART instead, with grade 0 for sensitive documents")
@@ -244,21 +247,21 @@ class Demoted(Mechanism):
     )
 
     @property
+    @override
     def learns(self) -> bool:
-        """Where it is trained."""
         return self.trained
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing."""
         return Guarantee(
             "none",
             unit="document",
             caveat="Sensitive documents are moved down, not withheld." + MODEL,
         )
 
+    @override
     def open(self, scene: Scene) -> Searcher:
-        """Use the index of the whole collection."""
         if not self.trained:
             return _Weighed(scene, self.beta)
         retriever = Retriever(scene.collection, self.encoder)
@@ -284,14 +287,14 @@ class _Weighed(Searcher):
         return rank_answer(shown, int((scores[self._open] > 0).sum()))
 
 
-_GRADES = 5  # above the highest grade of any collection we know
+_GRADES = 5  # above the highest grade of known collections
 
 
 class Joint(Mechanism):
     """Order by LambdaMART with label 0 for sensitive and 1 + grade for other documents.
 
-    The gains of the labels are 0, C, C + 1, C + 3, ...: putting a sensitive document above a
-    harmless one costs as much as CS-DCG says. Features: BM25, its share of the best, 1/rank, the
+    The gains of the labels are 0, C, C + 1, C + 3, ...: ranking a sensitive document above a
+    harmless one costs as much as in CS-DCG. Features: BM25, its share of the best, 1/rank, the
     cosine of an encoder, and the log-odds of p, each monotone.
 
     References
@@ -310,21 +313,21 @@ class Joint(Mechanism):
     encoder: Annotated[str, Field(description="model of the cosine; or none")] = "wordllama"
 
     @property
+    @override
     def learns(self) -> bool:
-        """To order, or to expect a gain."""
         return True
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing."""
         return Guarantee(
             "none",
             unit="document",
             caveat="Sensitive documents are moved down, not withheld." + MODEL,
         )
 
+    @override
     def open(self, scene: Scene) -> Searcher:
-        """Prepare models, which are fitted when they are first needed."""
         retriever = Retriever(scene.collection, self.encoder)
         fit = partial(_fit_joint, cost=self.cost)
         models = TwoWay(scene.collection, retriever, fit, logits(scene.p))

@@ -1,4 +1,4 @@
-"""The list of the highest expected CS-DCG, exactly."""
+"""The list with the highest expected CS-DCG, exactly."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError, MissingExtraError
@@ -30,14 +31,14 @@ def optimum(
 
     .. math:: \max \sum_i e_{d(i)}/\log_2(i + 1) - C\,p_{d(i)}
 
-    an assignment of documents to ranks, solved exactly. A rank may stay empty, unless `fill`
-    asks for as many as there are. Of documents alike in gain and probability the earlier one is
-    taken. A document with an unknown (nan) probability, or with probability 1, is never taken.
+    It is an assignment of documents to ranks, solved exactly. Ranks may stay empty, unless `fill`
+    requires as many documents as possible. Of documents with equal gain and probability, the
+    earlier one is taken. Documents with an unknown (nan) probability or probability 1 never are.
 
     Notes
     -----
-    Exact for its inputs only: it seeks the lowest probabilities, where an error of calibration
-    costs most.
+    Exact only for its inputs: it seeks the lowest probabilities, where calibration errors cost
+    most.
 
     >>> optimum([3.0, 1.0, 3.0], [0.5, 0.0, 0.0], k=2)
     [2, 1]
@@ -55,18 +56,18 @@ def optimum(
     if not len(places):
         return []
     values = gain[places, None] * discounts(k) - prices.cost * p[places, None]
-    chosen = _assigned(values, k, fill=fill)
-    return _earliest(places[chosen], gain, p)
+    selected = _assigned(values, k, fill=fill)
+    return _earliest(places[selected], gain, p)
 
 
 def _assigned(values: Floats, k: int, *, fill: bool) -> np.ndarray:
-    """Return the rows (documents) that an optimal assignment takes."""
+    """Return the rows (documents) of an optimal assignment."""
     try:
         from scipy.optimize import linear_sum_assignment
     except ImportError:
         raise MissingExtraError("optimum needs scipy: pip install 'veil[ml]'.") from None
     rows = len(values)
-    # Filled, the first ranks are taken; else there are k empty documents of value 0, too.
+    # With `fill`, all of the first ranks are used; otherwise k empty documents of value 0 compete.
     first = values[:, : min(k, rows)]
     values = first if fill else np.concatenate([values, np.zeros((k, k))])
     taken, slots = linear_sum_assignment(values, maximize=True)
@@ -75,7 +76,7 @@ def _assigned(values: Floats, k: int, *, fill: bool) -> np.ndarray:
 
 
 def _earliest(taken: np.ndarray, gain: Floats, p: Floats) -> list[int]:
-    """Order by gain, and exchange documents for earlier ones that are alike."""
+    """Order by gain, and replace documents by earlier equal ones."""
     alike: dict[tuple[float, float], list[int]] = {}
     for place in np.flatnonzero(np.isin(gain, gain[taken])).tolist():
         alike.setdefault((gain[place], p[place]), []).append(place)
@@ -85,12 +86,12 @@ def _earliest(taken: np.ndarray, gain: Floats, p: Floats) -> list[int]:
 
 
 class Optimum(Mechanism):
-    """Take the list with the highest expected CS-DCG, which may be short or empty.
+    """Return the list with the highest expected CS-DCG, which may be short or empty.
 
-    The expected gain of a document comes of BM25 and a cosine alone, cross-fitted both ways; p
-    is not among its features, because sensitive documents are often relevant and a gain that knew
-    p would pull them up. Exact for these inputs only: the list seeks the lowest p, where an error
-    of calibration costs most, so it is not filled by default.
+    The expected gain of a document uses only BM25 and a cosine, cross-fitted both ways. Its
+    features do not include p, because sensitive documents are often relevant, and the gain would
+    move them up. Exact only for these inputs: the list seeks the lowest p, where calibration
+    errors cost most, so it is not filled by default.
     """
 
     name: ClassVar[str] = "optimum"
@@ -100,27 +101,25 @@ class Optimum(Mechanism):
         Field(ge=0, le=1e6, description="of one sensitive document shown",
               json_schema_extra=PRIVATE),
     ] = 12.0  # fmt: skip
-    fill: Annotated[bool, Field(description="show as many as there are, whatever they cost")] = (
-        False
-    )
+    fill: Annotated[bool, Field(description="show as many as possible, at any cost")] = False
     encoder: Annotated[str, Field(description="model of the cosine; or none")] = "wordllama"
 
     @property
+    @override
     def learns(self) -> bool:
-        """To order, or to expect a gain."""
         return True
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing."""
         return Guarantee(
             "none",
             unit="document",
             caveat="Best for its probabilities, which can be wrong." + MODEL,
         )
 
+    @override
     def open(self, scene: Scene) -> Searcher:
-        """Prepare models of the gain, which are fitted when they are first needed."""
         retriever = Retriever(scene.collection, self.encoder)
         return _Expected(
             scene, retriever, TwoWay(scene.collection, retriever, expected_gain), self
@@ -133,24 +132,24 @@ class _Expected(Searcher):
         self.notes = (SAYS, *_calibration(scene))
 
     def answer(self, query: str, k: int, topic: str = "") -> Answer:
-        found = self._retriever.find(query)
-        gains = self._models.scores(found, topic)
-        order = np.argsort(found.positions)  # ties: the earlier document
-        places = found.positions[order]
+        candidates = self._retriever.find(query)
+        gains = self._models.scores(candidates, topic)
+        order = np.argsort(candidates.positions)  # ties go to the earlier document
+        places = candidates.positions[order]
         spec = self._spec
-        chosen = optimum(gains[order], self._scene.p[places], k, spec.cost, fill=spec.fill)
-        total = int((found.scores[self._scene.open] > 0).sum())
-        return rank_answer(places[chosen], total)
+        selected = optimum(gains[order], self._scene.p[places], k, spec.cost, fill=spec.fill)
+        total = int((candidates.scores[self._scene.open] > 0).sum())
+        return rank_answer(places[selected], total)
 
 
 def _calibration(scene: Scene) -> tuple[str, ...]:
-    """Say how the lowest tenth of the probabilities is calibrated, if any is known."""
-    given = scene.p[~np.isnan(scene.p)]
-    if not len(given):
+    """Return a note on the calibration of the lowest tenth of p, if any is known."""
+    finite = scene.p[~np.isnan(scene.p)]
+    if not len(finite):
         return ()
-    low = scene.p <= np.quantile(given, 0.1)  # nan is not
+    low = scene.p <= np.quantile(finite, 0.1)  # False for nan
     true = (scene.collection.sensitive[low] == 1).mean()
     return (
-        f"In the tenth of documents with the lowest p, p says {scene.p[low].mean():.4f} and"
-        f" {true:.4f} are sensitive.",
+        f"Among the tenth of documents with the lowest p, the mean p is {scene.p[low].mean():.4f}"
+        f" and the share of sensitive documents is {true:.4f}.",
     )
