@@ -59,5 +59,5 @@ def test_quantiles_have_their_ends() -> None:
 
 @pytest.mark.parametrize("spec", ["density(k=3)", "rotate(degrees=3)", "voronoi()"])
 def test_what_has_no_closed_form_says_so(spec: str) -> None:
-    with pytest.raises(LawError, match="closed form"):
+    with pytest.raises(LawError, match="closed-form"):
         places.displacement(spec)

@@ -225,8 +225,8 @@ def test_columns_are_found_by_name(
         ("lon,longitude,lat\n1,2,3\n", "2 columns that may be x"),
         ("x,lat\n1,2\n", "belong together"),
         ("a,b\n1,2\n", "no column of coordinates"),
-        ("x,y\n", "holds no points"),
-        ("", "holds no points"),
+        ("x,y\n", "has no points"),
+        ("", "has no points"),
         ("x,y\n1.25,2\n3,\n7.75,north\n", "Rows 2, 3 of in.csv must have two numbers"),
         ("x,y\n1.25,nan\n", "Row 1 must be finite"),
         ("x,y\n1,2\n1.25\n", r"^Row 2 \(line 3\) of in.csv has 1 columns"),
@@ -234,10 +234,10 @@ def test_columns_are_found_by_name(
         ("x,y\n1,2\n1.25,north\n", "^Row 2 of in.csv must have two numbers"),
         ('x,y\n1,2\n1.25,"north\n', "in.csv cannot be read after row 1"),
         ("x,x,y\n1.25,2,3\n", "two columns of one name"),
-        ("id,x,y\na,1.25,2\na,1.25,2\n", "Row 2 must have an id"),
+        ("id,x,y\na,1.25,2\na,1.25,2\n", "Row 2 must not repeat the id"),
         ("lon,lat\n45.25,120.5\n", "swapped"),
         ("x,y,weight\n1.25,2,1\n3,4,-7.75\n", "^Row 2 must have a weight"),
-        ("x,y,weight\n1.25,2,0\n3,4,0\n", "Some weight must be above 0"),
+        ("x,y,weight\n1.25,2,0\n3,4,0\n", "At least one weight must be above 0"),
         ("x,y,Population\n1.25,2,1\n3,4,north\n", "^Row 2 must have a weight"),
         ("x,y,time\n1.25,2,2020-01-01\n3,4,north\n", "^Row 2 must have a time"),
         ("x,y,user\n1.25,2,a\n3,4,\n", "^Row 2 must have a user"),
@@ -299,18 +299,18 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "sentence"),
     [
-        ("{", "not GeoJSON"),
-        ('{"type": "FeatureCollection", "features": [{"geometry": {"type": "Po', "not GeoJSON"),
-        ('{"type": "FeatureCollection", "features": []} {}', "not GeoJSON"),
-        ('{"type": "FeatureCollection", "features": [], "features": []}', "not GeoJSON"),
+        ("{", "must be valid GeoJSON"),
+        ('{"type": "FeatureCollection", "features": [{"geometry": {"type": "Po', "must be valid GeoJSON"),
+        ('{"type": "FeatureCollection", "features": []} {}', "must be valid GeoJSON"),
+        ('{"type": "FeatureCollection", "features": [], "features": []}', "must be valid GeoJSON"),
         ('{"type": "FeatureCollection", "features": [1, 2]}', "Rows 1, 2 of .* a Point"),
-        ('{"type": "FeatureCollection", "features": {}}', "holds no points"),
+        ('{"type": "FeatureCollection", "features": {}}', "has no points"),
         ('{"type": "Feature", "features": []}', "must be a FeatureCollection"),
-        ('{"type" "FeatureCollection"}', "not GeoJSON"),
+        ('{"type" "FeatureCollection"}', "must be valid GeoJSON"),
         ("[" * 100_000, "must be a FeatureCollection"),
-        ('{"a": ' + "[" * 100_000, "not GeoJSON"),
+        ('{"a": ' + "[" * 100_000, "must be valid GeoJSON"),
         ("[]", "must be a FeatureCollection"),
-        ('{"type": "FeatureCollection", "features": []}', "holds no points"),
+        ('{"type": "FeatureCollection", "features": []}', "has no points"),
         ('{"type": "FeatureCollection", "features": [{"geometry": null}]}', "Row 1 of .* a Point"),
     ],
 )
@@ -369,7 +369,7 @@ def test_an_old_crs_member_is_heeded(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Row 1 must have a latitude"):
         places.load(tmp_path / "in.geojson")
     (tmp_path / "in.geojson").write_text(json.dumps(document | {"crs": {"type": "link"}}))
-    with pytest.raises(InputError, match="not known here"):
+    with pytest.raises(InputError, match="unknown coordinate system"):
         places.load(tmp_path / "in.geojson")
 
 

@@ -40,7 +40,7 @@ def test_nothing_is_claimed_without_a_proof(name: str) -> None:
         ("bimodal(low=1, high=3)", "repeated releases average out"),
         ("gaussian(sigma=3)", "repeated releases average out"),
         ("density(k=3)", "repeated releases average out"),
-        ("density(k=3)", "displacement tells the density at the true place"),
+        ("density(k=3)", "displacement reveals the density at the true place"),
     ],
 )
 def test_the_caveat_names_the_attack(spec: str, attack: str) -> None:

@@ -49,7 +49,7 @@ def test_pumps_of_snow_are_golden() -> None:
     found = compare_facilities(xy, masked()[None], columns("snow-pumps.csv", "x", "y"), count)
     pumps = golden()["pumps"]
     assert found.before.tolist() == pumps["deaths_per_pump"]
-    assert found.kept[0] == pytest.approx(pumps["kept_share_donut"])
+    assert found.unchanged[0] == pytest.approx(pumps["kept_share_donut"])
     assert found.after.sum() == count.sum()
 
 
@@ -106,7 +106,7 @@ def test_points_on_one_line_can_be_measured(rng: Generator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "sentence"), [(np.zeros((2, 2)), "at least 3"), (np.ones((5, 2)), "all are at one")]
+    ("points", "sentence"), [(np.zeros((2, 2)), "at least 3"), (np.ones((5, 2)), "All are at one")]
 )
 def test_too_little_is_refused(points: Floats, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):

@@ -71,7 +71,7 @@ def test_a_study_says_risk_utility_and_what_is_missing(town: Path, tmp_path: Pat
     turned = "rotate(degrees=30.0, about='centroid')"
     assert rows[turned, "risk", "lazy", "align"].score == 1
     assert (turned, "risk", "lazy", "bayes") not in rows
-    assert any("no density in closed form" in note for note in found.notes)
+    assert any("no closed-form density" in note for note in found.notes)
     part = rows[near, "similarity", "density", ""]
     assert part.n == 3  # over releases
     assert all(row.p_value is None for row in found.rows)  # one map is no sample of households
@@ -140,7 +140,7 @@ def test_steps_of_a_trace_are_told(tmp_path: Path) -> None:
     trace.write_text("x,y,user,time\n" + rows)
     told = run("protect", trace, "-m", "predictive(epsilon=1, threshold=900)", "-o", out)
     said = " ".join(told.split())
-    assert "Of 20 fixes, 2 were hard steps, which cost everything, and 18 easy ones" in said
+    assert "Of 20 fixes, 2 were hard steps, which cost the whole epsilon, and 18 easy steps" in said
     assert "hard steps" not in run("protect", trace, "-m", "laplace(epsilon=1)", "-o", out)
 
 

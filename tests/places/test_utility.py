@@ -89,7 +89,7 @@ def test_the_plane_around_points_is_true_near_them_and_leads_back(rng: Generator
 
 def test_bad_input_is_one_sentence(rng: Generator) -> None:
     homes = town(rng)
-    with pytest.raises(InputError, match="as many released points"):
+    with pytest.raises(InputError, match="released points, one per original"):
         places.utility(homes, homes.xy[:10])
     with pytest.raises(InputError, match="one coordinate system"):
         places.utility(homes, Points(homes.xy / 1e3, "EPSG:4326"))

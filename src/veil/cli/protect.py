@@ -150,7 +150,7 @@ def _run(
         )
     sys.stdout.flush()
     caveats = not_covered(mechanism, choices["select"], choices["policies"])
-    left = filing.left
+    left = filing.unchanged_columns
     show_summary(mechanism, tally, variants, output, left, caveats, with_originals=with_originals)
 
 

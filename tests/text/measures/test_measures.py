@@ -12,8 +12,8 @@ from veil.core import registry
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
 from veil.testing import check_measure
-from veil.text.api import measure_all, plugin_measures
 from veil.text.measures import MEASURES, Comparison, TextMeasure
+from veil.text.measures.measure import measure_all, plugin_measures
 from veil.text.vectors.embeddings import Embeddings
 
 TEXTS = ["ab cd ef gh", "do goldfish grow", "ij"]

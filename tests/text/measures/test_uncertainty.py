@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from veil.core.types import Floats
-from veil.text.api import measure_all
 from veil.text.explain import explain
+from veil.text.measures.measure import measure_all
 from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect

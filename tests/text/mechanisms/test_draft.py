@@ -48,7 +48,7 @@ def test_each_place_has_draws_of_its_own_and_none_is_seeded(space: Embeddings) -
 
 def test_a_place_without_a_draw_is_refused(space: Embeddings) -> None:
     made = draft(f"{space.words[5]} {space.words[6]}", SANTEXT, space)
-    with pytest.raises(InputError, match="one drawn word for each slot"):
+    with pytest.raises(InputError, match="one sampled word for each slot"):
         made.spell(["a"])
 
 

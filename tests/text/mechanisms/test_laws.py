@@ -203,7 +203,7 @@ def test_groups_equal_the_plain_loop(words: int, k: int, monkeypatch: pytest.Mon
 
 
 def test_noise_mechanisms_have_no_closed_form(space: Embeddings) -> None:
-    with pytest.raises(veil.LawError, match="cmp has no law in closed form"):
+    with pytest.raises(veil.LawError, match="cmp has no closed-form distribution"):
         veil.law(veil.CMP(epsilon=1), space, [space.words[0]])
 
 
