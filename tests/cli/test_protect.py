@@ -315,11 +315,11 @@ def test_columns_leave_when_they_are_named(
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--keep", "text"], "has a column 'text' of its own"),
+        (["--keep", "text"], "adds its own column 'text'"),
         (["--column", "mail", "--keep", "mail"], "'mail' holds the texts"),
         (["--id", "text"], "'text' holds the texts"),
-        (["--keep", "Variant"], "has a column 'variant' of its own"),
-        (["--keep", "id"], "has a column 'id' of its own"),
+        (["--keep", "Variant"], "adds its own column 'variant'"),
+        (["--keep", "id"], "adds its own column 'id'"),
         (["--keep", "nobody"], "no column 'nobody' among its 4"),
         (["--id", "nobody"], "no column 'nobody' among its 4"),
     ],
@@ -481,7 +481,7 @@ def test_a_spec_that_cannot_be(
         (["cmp", "--epsilon", "1", "--policy", "name=mask", MINE], "A policy must map one of"),
         (["cmp", "--epsilon", "1", "--policy", "url=pass", MINE], "A policy must map one of"),
         (["cmp", "--epsilon", "1", "--select", "most", MINE], "'select' argument must be"),
-        (["cmp", "--epsilon", "1", "--select", "pos:nn", MINE], "names the tag 'nn'"),
+        (["cmp", "--epsilon", "1", "--select", "pos:nn", MINE], "unknown tag 'nn'"),
         (["cmp", "--epsilon", "1", "--select", "@none.txt", MINE], "There is no file none.txt"),
         (["cmp", "--epsilon", "1", "--vectors", "glove", MINE], "no vectors called 'glove'"),
         (["cmp", "--epsilon", "1", "--vectors", "no.txt", MINE], "no file of vectors no.txt"),

@@ -243,7 +243,7 @@ def test_what_an_attacker_lacks_is_said(rng: Generator) -> None:
         attack(people, people, people, "bayes", "voronoi()")
     with pytest.raises(InputError, match="users and times"):
         attack(people, people, None, "home(utc_offset=8)")
-    with pytest.raises(InputError, match="as many"):
+    with pytest.raises(InputError, match="one per original"):
         attack(people.xy[:5], people, people, "nearest")
     with pytest.raises(InputError, match="one coordinate system"):
         attack(Points(people.xy[:5] / 1e3, "EPSG:4326"), people, people, "nearest")

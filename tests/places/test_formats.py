@@ -300,7 +300,10 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
     ("document", "sentence"),
     [
         ("{", "must be valid GeoJSON"),
-        ('{"type": "FeatureCollection", "features": [{"geometry": {"type": "Po', "must be valid GeoJSON"),
+        (
+            '{"type": "FeatureCollection", "features": [{"geometry": {"type": "Po',
+            "must be valid GeoJSON",
+        ),
         ('{"type": "FeatureCollection", "features": []} {}', "must be valid GeoJSON"),
         ('{"type": "FeatureCollection", "features": [], "features": []}', "must be valid GeoJSON"),
         ('{"type": "FeatureCollection", "features": [1, 2]}', "Rows 1, 2 of .* a Point"),

@@ -120,7 +120,7 @@ def test_what_cannot_be_counted_is_refused() -> None:
         spatial_k(home, np.zeros((1, 2, 2)), people, "possible")
     with pytest.raises(InputError, match="2 masked points, one per original. Got 3"):
         spatial_k(home, np.zeros((1, 3, 2)), people)
-    with pytest.raises(LawError, match="no density"):
+    with pytest.raises(LawError, match="no closed-form density"):
         spatial_k(home, np.zeros((1, 2, 2)), people, "effective", "rotate(degrees=3)")
     with pytest.raises(InputError, match="one coordinate system"):
         spatial_k(home, np.zeros((1, 2, 2)), places.Points(np.zeros((1, 2)), LONLAT))

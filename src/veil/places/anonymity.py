@@ -118,8 +118,8 @@ def _estimated(xy: Floats, released: Floats, population: Points, on: Surface) ->
     empty = np.flatnonzero(gaps[:, 0] == 0)
     if len(empty):
         raise InputError(
-            f"{row_numbers(empty)} cannot have a density, because the {count} nearest entries are at one"
-            " place. Use another kind of k."
+            f"{row_numbers(empty)} cannot have a density, because the {count} nearest entries are"
+            " at one place. Use another kind of k."
         )
     weight = _weights(index, places, gaps[:, 0] * _EXACT, people)
     moved = on.metres(np.sqrt(((places - here) ** 2).sum(axis=1)))

@@ -45,6 +45,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from veil.core.component import Component
 from veil.core.errors import InputError
@@ -167,8 +168,8 @@ class Ripley(Measure):
 
     name: ClassVar[str] = "ripley"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         before = pairs_within(original, radii(frame))
         after = pairs_within(released, radii(frame))
         most = float(np.maximum(before, after).sum())
@@ -180,8 +181,8 @@ class Neighbours(Measure):
 
     name: ClassVar[str] = "neighbours"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         del frame  # it is the same on both sides
         return alike(float(nearest(original).mean()), float(nearest(released).mean()))
 
@@ -259,8 +260,8 @@ class Centre(Measure):
 
     name: ClassVar[str] = "centre"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         del original  # its centre is that of the frame
         away = float(np.linalg.norm(released.mean(axis=0) - frame.centre))
         return 1 - min(1.0, away / frame.spread)
@@ -271,8 +272,8 @@ class Dispersion(Measure):
 
     name: ClassVar[str] = "dispersion"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         del original
         return alike(frame.spread, standard_distance(released))
 
@@ -317,8 +318,8 @@ class Density(Measure):
 
     name: ClassVar[str] = "density"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         before, after = surface(original, frame).ravel(), surface(released, frame).ravel()
         before, after = before - before.mean(), after - after.mean()
         size = float(np.linalg.norm(before) * np.linalg.norm(after))
@@ -330,8 +331,8 @@ class Hotspots(Measure):
 
     name: ClassVar[str] = "hotspots"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         before = hottest(surface(original, frame))
         after = hottest(surface(released, frame))
         common_cells = len(np.intersect1d(before, after))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import ValidationInfo
 from pydantic_core import PydanticCustomError
+from typing_extensions import override
 
 from veil.core.component import Component
 from veil.core.errors import InputError, LawError, MissingExtraError, ParameterError
@@ -178,10 +179,10 @@ class Radial(Mechanism):
     def log_per_area(self, metres: Floats) -> Floats:
         """Return the log density per square metre at these distances from the true point."""
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Draw distances and directions."""
         del population
         moved = np.empty_like(xy)
         for start in range(0, len(xy), _ROWS):

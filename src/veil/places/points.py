@@ -157,9 +157,7 @@ def _ids(values: ArrayLike, n: int) -> Texts:
     _, first = np.unique(ids, return_index=True)
     again = np.setdiff1d(np.arange(len(ids)), first)
     if len(again):
-        raise InputError(
-            f"{row_numbers(again)} must not repeat the id of an earlier row."
-        )
+        raise InputError(f"{row_numbers(again)} must not repeat the id of an earlier row.")
     return ids
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import LawError
 from veil.core.estimate import bootstrap, exactly
@@ -93,8 +94,8 @@ class Places(Experiment):
     release_kind = "mask"
 
     @classmethod
+    @override
     def read(cls, study: PlacesStudy, report: Report) -> PlacesMaterial:
-        """Read the points, the register and the population."""
         del report  # reading is fast
         crs = study.crs or None
         points = load(study.points, crs=crs)
@@ -106,15 +107,15 @@ class Places(Experiment):
             population = open_like(Path(study.population), points, crs)
         return PlacesMaterial(Path(study.points).stem, points, register, population)
 
+    @override
     def use(self, material: PlacesMaterial) -> None:
-        """Use these points."""
         self.points, self.register = material.points, material.register
         self.population, self.guesses = material.population, material.guesses
         self.data, self.n = material.name, len(self.points)
 
     @classmethod
+    @override
     def usual_attackers(cls, mechanism: Mechanism) -> tuple[str, ...]:
-        """Return the best-informed attackers of a mechanism."""
         if mechanism.lawful:
             return ("bayes", "nearest")
         return ("nearest",) if mechanism.random else ("align", "nearest")
@@ -187,8 +188,8 @@ class Places(Experiment):
         promise = cast(Mechanism, cell.mechanism).promise(surface(self.points.crs))
         return promise.compose(cell.size * fixes, self.words.subject)
 
+    @override
     def facts(self) -> Sequence[tuple[str, str]]:
-        """Return the sizes of the material."""
         return [
             ("points", f"{self.n:,}"),
             ("addresses of the register", f"{len(self.register):,}"),
@@ -202,8 +203,8 @@ class Places(Experiment):
         entries = true_entries(self.points, self.register, on, rounding(self.points))
         return f"{int((entries[:, 0] < 0).sum()):,}"
 
+    @override
     def notes(self) -> Sequence[str]:
-        """Return notes on the limits of the figures."""
         assumed = assumes_metres(self.study.points, self.points, self.study.crs or None)
         return [
             *([f"{ASSUMED} (crs)."] if assumed else []),

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError, MissingExtraError
 from veil.core.estimate import Estimate, bootstrap
@@ -32,8 +33,8 @@ class Nearest(Ranker):
     name: ClassVar[str] = "nearest"
     relative: ClassVar[float] = 1e-12
 
+    @override
     def scores(self, scene: Scene, rows: slice) -> Floats:
-        """Return negative distances to the released points."""
         return nearness(scene, scene.releases[0, rows], self.name)
 
 
@@ -57,8 +58,8 @@ class Average(Ranker):
     name: ClassVar[str] = "average"
     relative: ClassVar[float] = 1e-12
 
+    @override
     def scores(self, scene: Scene, rows: slice) -> Floats:
-        """Return negative distances to the mean."""
         return nearness(scene, middle(scene.releases[:, rows], scene.on.crs), self.name)
 
 
@@ -114,12 +115,12 @@ class Align(Ranker):
     ] = 2
 
     @property
+    @override
     def knows(self) -> int:
-        """The first rows."""
         return self.known
 
+    @override
     def scores(self, scene: Scene, rows: slice) -> Floats:
-        """Return negative distances to the restored places."""
         return nearness(scene, undo_transformation(scene)[rows], self.name)
 
 
@@ -162,8 +163,8 @@ class Matching(Attack):
 
     name: ClassVar[str] = "matching"
 
+    @override
     def run(self, scene: Scene, truth: Truth) -> Outcome:
-        """Compare the assigned addresses with the true ones."""
         register = scene.listed(self.name)
         guess = assign(costs(scene))
         right = (guess >= 0) & (guess[:, None] == truth.entries).any(axis=1)

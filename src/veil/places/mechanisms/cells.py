@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError
@@ -39,15 +40,15 @@ class Cell(Mechanism):
     ]
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         caveat = "No bound; an attacker with a register finds the only address of a cell."
         return Guarantee("none", unit=UNIT, caveat=caveat)
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Return the centre of each point's cell; nothing is random."""
         del rng, population
         return on.lattice(xy, self.size, 0.5)
 
@@ -84,15 +85,15 @@ class Voronoi(Mechanism):
     random: ClassVar[bool] = False
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         caveat = "No bound; an attacker who knows one of two neighbours finds the other."
         return Guarantee("none", unit=UNIT, caveat=caveat)
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Return midpoints to the nearest neighbour at another place; nothing is random."""
         del rng, population
         sites, which = np.unique(xy, axis=0, return_inverse=True)
         if len(sites) < 2:

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 from pydantic import AfterValidator, Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.guarantee import Guarantee
@@ -60,26 +61,26 @@ class Donut(Radial):
     by: Annotated[By, Field(description="uniform on the area, or in the radius")] = "area"
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=AVERAGED)
 
+    @override
     def radii(self, uniform: Floats) -> Floats:
-        """Invert the distribution of the radius."""
         return ring(uniform[:, 0], self.low, self.high, self.by)
 
     def log_per_area(self, metres: Floats) -> Floats:
         """Return a constant by area, or a density that falls with the distance by radius."""
         return log_ring(metres, self.low, self.high, self.by)
 
+    @override
     def blurred(self, metres: float) -> "Donut":
-        """Widen the ring."""
         wide = {"low": max(0.0, self.low - metres), "high": self.high + metres}
         return self.model_copy(update=wide)
 
     @property
+    @override
     def displacement(self) -> Displacement:
-        """Moments of the ring."""
         return moments(self.low, self.high, self.by)
 
 
@@ -131,25 +132,25 @@ class Disk(Radial):
     by: Annotated[By, Field(description="uniform on the area, or in the radius")] = "area"
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=AVERAGED)
 
+    @override
     def radii(self, uniform: Floats) -> Floats:
-        """Invert the distribution of the radius."""
         return ring(uniform[:, 0], 0.0, self.radius, self.by)
 
+    @override
     def log_per_area(self, metres: Floats) -> Floats:
-        """Return the density of a ring without a hole."""
         return log_ring(metres, 0.0, self.radius, self.by)
 
+    @override
     def blurred(self, metres: float) -> "Disk":
-        """Widen the disk."""
         return self.model_copy(update={"radius": self.radius + metres})
 
     @property
+    @override
     def displacement(self) -> Displacement:
-        """Moments of the disk."""
         return moments(0.0, self.radius, self.by)
 
 
@@ -179,22 +180,22 @@ class Fixed(Radial):
     ] = 0.0
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee(
             "none",
             unit=UNIT,
             caveat="No bound; an attacker who knows the radius and a register finds the address.",
         )
 
+    @override
     def radii(self, uniform: Floats) -> Floats:
-        """Return the radius."""
         return np.full(len(uniform), self.radius)
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Draw directions, and round to the grid."""
         moved = super().draw(xy, on, rng, population)
         return on.lattice(moved, self.grid) if self.grid else moved
 
@@ -204,13 +205,13 @@ class Fixed(Radial):
         area = 4 * math.pi * self.radius * wide
         return np.where(np.abs(metres - self.radius) <= wide, -math.log(area), -np.inf)
 
+    @override
     def blurred(self, metres: float) -> "Fixed":
-        """Widen the circle."""
         return self.model_copy(update={"grid": max(self.grid, math.sqrt(2) * metres)})
 
     @property
+    @override
     def displacement(self) -> Displacement:
-        """The radius, without variance."""
         return Displacement(self.radius, self.radius, lambda _: self.radius)
 
 
@@ -245,24 +246,24 @@ class Density(Mechanism):
     by: Annotated[By, Field(description="uniform on the area, or in the radius")] = "area"
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         caveat = f"{AVERAGED} The size of the displacement reveals the density at the true place."
         return Guarantee("none", unit=UNIT, caveat=caveat)
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Draw a place from the ring of each point."""
         high = reach(xy, self.people(population), self.k, on, moved=True)
         uniform = rng.random((len(xy), 2))
         radii = ring(uniform[:, 0], self.inner * high, high, self.by)
         return on.move(xy, radii, 2 * np.pi * uniform[:, 1])
 
+    @override
     def log_density(
         self, released: Floats, candidates: Floats, on: Surface, population: Points | None = None
     ) -> Floats:
-        """Return the density by the ring of each candidate."""
         people = self.people(population)
         high = _RADII.of(
             candidates, (people, self), lambda: reach(candidates, people, self.k, on, moved=True)

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.guarantee import Guarantee
@@ -40,8 +41,8 @@ class Gaussian(Radial):
     ] = "plane"
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=AVERAGED)
 
     def radii(self, uniform: Floats) -> Floats:
@@ -52,8 +53,8 @@ class Gaussian(Radial):
         rayleigh *= np.cos(2 * np.pi * uniform[:, 1])
         return np.abs(rayleigh)
 
+    @override
     def log_per_area(self, metres: Floats) -> Floats:
-        """Return the normal density, or that of its distance over the circle."""
         fall = -np.square(metres) / (2 * self.sigma**2)
         if self.form == "plane":
             return fall - math.log(2 * math.pi * self.sigma**2)
@@ -62,8 +63,8 @@ class Gaussian(Radial):
         return fall + math.log(2 / (self.sigma * math.sqrt(2 * math.pi))) - around
 
     @property
+    @override
     def displacement(self) -> Displacement:
-        """Moments of a Rayleigh, or of a half-normal distance."""
         if self.form == "plane":
             return Displacement(
                 self.sigma * math.sqrt(math.pi / 2), self.sigma * math.sqrt(2), self._rayleigh
@@ -133,8 +134,8 @@ class Bimodal(Radial):
     ] = None
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=AVERAGED)
 
     @property
@@ -170,22 +171,22 @@ class Bimodal(Radial):
         low, high = float(special().log_ndtr(a)), float(special().log_ndtr(b))
         return high + math.log(-math.expm1(low - high))
 
+    @override
     def log_per_area(self, metres: Floats) -> Floats:
-        """Return the truncated normal density of the distance, over the circle."""
         mean, sigma = self._normal
         around = np.log(2 * math.pi * np.maximum(metres, 1e-300))  # finite at the true point
         fall = -np.square((metres - mean) / sigma) / 2
         mass = self._log_mass + math.log(sigma * math.sqrt(2 * math.pi))
         return inside(metres, self.low, self.high) + fall - mass - around
 
+    @override
     def blurred(self, metres: float) -> "Bimodal":
-        """Widen the ring."""
         wide = {"low": max(0.0, self.low - metres), "high": self.high + metres}
         return self.model_copy(update=wide)
 
     @property
+    @override
     def displacement(self) -> Displacement:
-        """Moments of the truncated normal distribution."""
         (mean, sigma), (a, b, sign) = self._normal, self._cut
         at_a, at_b = (
             math.exp(-x * x / 2 - self._log_mass) / math.sqrt(2 * math.pi) for x in (a, b)

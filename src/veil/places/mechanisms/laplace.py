@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
+from typing_extensions import override
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
@@ -103,8 +104,8 @@ class Laplace(Radial):
         return _slack(self.epsilon, self.grid)
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Metric DP in metres, including finite precision."""
         return self.promise(Plane())
 
     def promise(self, on: Surface) -> Guarantee:
@@ -134,15 +135,15 @@ class Laplace(Radial):
             f" at least {self.grid:g} m apart; that of distances is idealised."
         )
 
+    @override
     def radii(self, uniform: Floats) -> Floats:
-        """Add two exponentials."""
         radii: Floats = -np.log1p(-uniform[:, :2]).sum(axis=1) / self.epsilon
         return radii
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Add noise, and round to the lattice."""
         if on.crs is None and len(xy) and float(np.abs(xy).max()) > _REACH:
             raise InputError(
                 "For laplace the points of a plane must be within 10,000 km of its origin, because"
@@ -223,10 +224,10 @@ class Predictive(Mechanism):
         guarantee = Guarantee("metric-dp", epsilon, noise.metric, noise.unit, noise.caveat)
         return guarantee.with_caveat("The noise of the test is drawn as a real number.")
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Move points without a trace; each is a first fix."""
         return self.noise.draw(xy, on, rng, population)
 
     def follow(self, points: Points, on: Surface, rng: Generator) -> tuple[Floats, Steps]:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import AfterValidator, Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError
@@ -43,14 +44,14 @@ class Swap(Mechanism):
     ]
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=AVERAGED)
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Draw a place of the population from the ring of each point."""
         people = self.people(population)
         index, here = tree(on.embed(people.xy)), on.embed(xy)
         uniform, partners = rng.random(len(xy)), np.full(len(xy), -1)
@@ -81,10 +82,10 @@ class Swap(Mechanism):
     def _chord(metres: float, on: Surface, side: int = 1) -> float:
         return float(on.chord(np.asarray(metres))) * (1 + side * 1e-9)
 
+    @override
     def log_density(
         self, released: Floats, candidates: Floats, on: Surface, population: Points | None = None
     ) -> Floats:
-        """Return one over the number of people in the ring of each candidate."""
         people = self.people(population)
         law = _COUNTS.of(
             candidates, (people, self), lambda: self._law(people, on.embed(candidates), on)
@@ -93,8 +94,8 @@ class Swap(Mechanism):
         density: Floats = inside(metres, self.low, self.high) + law
         return density
 
+    @override
     def blurred(self, metres: float) -> "Swap":
-        """Widen the ring."""
         wide = {"low": max(0.0, self.low - metres), "high": self.high + metres}
         return self.model_copy(update=wide)
 

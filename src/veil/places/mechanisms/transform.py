@@ -7,6 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
@@ -92,14 +93,14 @@ class Translate(Mechanism):
         return dy
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=UNDONE)
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Return the shifted points; nothing is random."""
         del rng, population
         distance = np.full(len(xy), math.hypot(self.dx, self.dy))
         return on.move(xy, distance, np.full(len(xy), math.atan2(self.dx, self.dy)))
@@ -130,14 +131,14 @@ class Rotate(Mechanism):
     about: About = CENTROID
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=f"{UNDONE} {DATA}")
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Return the rotated points; nothing is random."""
         del rng, population
         middle, metres, azimuth = around(self.about, xy, on)
         return on.move(middle, metres, azimuth - math.radians(self.degrees))
@@ -168,14 +169,14 @@ class Scale(Mechanism):
     about: About = CENTROID
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=f"{UNDONE} {DATA}")
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Return the scaled points; nothing is random."""
         del rng, population
         middle, metres, azimuth = around(self.about, xy, on)
         return on.move(middle, self.factor * metres, azimuth)
