@@ -54,8 +54,8 @@ def test_other_drawings_need_the_originals(homes: Points, tmp_path: Path, kind: 
 
 def test_degrees_are_drawn_with_one_scale(homes: Points, tmp_path: Path) -> None:
     text = places.plot(homes, tmp_path / "map.svg").read_text()
-    drawn = re.findall(r' d="([^"]*)"[^>]*\breleased"', text)[0]
-    spots = np.array([part.split() for part in drawn.replace("h0", "").split("M")[1:]], float)
+    draws = re.findall(r' d="([^"]*)"[^>]*\breleased"', text)[0]
+    spots = np.array([part.split() for part in draws.replace("h0", "").split("M")[1:]], float)
     wide = places.distance(
         [[homes.xy[:, 0].min(), 51.5]], [[homes.xy[:, 0].max(), 51.5]], homes.crs
     )[0]

@@ -130,8 +130,8 @@ def test_a_quarter_turn_is_told_in_the_unit_of_a_code() -> None:
 
 def test_registries_are_attributes_of_a_fresh_package() -> None:
     code = "from veil import places; places.methods.METHODS; places.attackers.ATTACKERS"
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
-    assert found.returncode == 0, found.stderr
+    assert result.returncode == 0, result.stderr
     assert {"mechanisms", "attacks"} <= set(dir(places))

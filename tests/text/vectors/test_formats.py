@@ -40,8 +40,8 @@ def binary(
 def check_glove(space: Embeddings) -> None:
     assert space.words == ("the", "cat", "École")
     assert space.vectors.dtype == np.float32
-    wanted = np.array([[0.5, -1, 0.2], [1, 0, 0], [0, 1, 0]], dtype=np.float32)
-    np.testing.assert_array_equal(space.vectors, wanted)
+    expected = np.array([[0.5, -1, 0.2], [1, 0, 0], [0, 1, 0]], dtype=np.float32)
+    np.testing.assert_array_equal(space.vectors, expected)
 
 
 def test_glove_text(tmp_path: Path) -> None:
@@ -292,8 +292,8 @@ def test_wink_json_whatever_the_chunk(
     seen: list[int] = []
     space = read_wink_json(io.BytesIO(data), "tiny", seen.append)
     assert space.words == tuple(WINK)
-    wanted = np.array([row[:2] for row in WINK.values()], dtype=np.float32)
-    np.testing.assert_array_equal(space.vectors, wanted)
+    expected = np.array([row[:2] for row in WINK.values()], dtype=np.float32)
+    np.testing.assert_array_equal(space.vectors, expected)
     assert seen == sorted(seen)
     assert seen[-1] <= len(data)
 
