@@ -62,11 +62,11 @@ if TYPE_CHECKING:
     from veil.search.engines.network.remote import NoAnswer
     from veil.search.pipeline import SearchResult
     from veil.studies.choose import UncertifiedError
-    from veil.text.api import measure_all
     from veil.text.attacks import ATTACKS
     from veil.text.files import FileRelease, protect_file
     from veil.text.measures import MEASURES
     from veil.text.measures.claims import audit_claim
+    from veil.text.measures.measure import measure_all
     from veil.text.mechanisms.queries import QUERY_MECHANISMS
     from veil.text.mechanisms.queries.aea import AEA
     from veil.text.mechanisms.queries.fea import FEA
@@ -98,7 +98,7 @@ _PLACES = {
     "veil.encoders": "ENCODERS",
     "veil.text.measures": "MEASURES",
     "veil.text.measures.claims": "audit_claim",
-    "veil.text.api": "measure_all",
+    "veil.text.measures.measure": "measure_all",
     "veil.core.estimate": "Estimate",
     "veil.text.mechanisms.queries": "QUERY_MECHANISMS",
     "veil.text.mechanisms.queries.aea": "AEA",

@@ -46,7 +46,7 @@ def test_noise_mechanism_is_simulated(veil: Veil, vectors: str) -> None:
     assert "cat (500 draws)" in result.out
     assert "95 % interval" in result.out
     assert "at least" in result.out
-    assert "cmp has no law in closed form" in result.out
+    assert "cmp has no closed-form distribution" in result.out
     again = veil("explain", "cmp", *options, "cat", "dog")
     assert again.out == result.out
 

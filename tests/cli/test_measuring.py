@@ -96,7 +96,7 @@ def test_the_mechanism_is_read_off_the_file(
     assert found.code == 0
     (tmp_path / "v.csv").write_text("id,text,obfuscatedText\n1,the dog,the cat\n")
     given = ("attack", tmp_path / "v.csv", "--log", log, "--attacker", "bayes")
-    assert "name it with --mechanism" in veil(*given, "--vectors", vectors).refused()
+    assert "Add --mechanism" in veil(*given, "--vectors", vectors).refused()
 
 
 def test_variants_of_another_mechanism_are_no_sign_of_privacy(

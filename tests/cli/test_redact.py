@@ -78,7 +78,7 @@ def test_a_kind_alone_names_no_original(veil: Veil, tmp_path: Path) -> None:
     out.write_text("write to [EMAIL]\n")
     Pseudonyms().save(tmp_path / "map.json")
     told = veil("restore", out, "--map", tmp_path / "map.json", "-o", back)
-    assert "No pseudonyms are in it" in told.err
+    assert "The file has no pseudonyms" in told.err
     assert back.read_text() == "write to [EMAIL]\n"
 
 

@@ -24,8 +24,8 @@ needs_snow = pytest.mark.skipif(
 @functools.cache
 def golden() -> dict[str, Any]:
     """Return the values on the map of Snow."""
-    found: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))["snow"]
-    return found
+    result: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))["snow"]
+    return result
 
 
 def columns(name: str, *wanted: str) -> Floats:
@@ -36,8 +36,8 @@ def columns(name: str, *wanted: str) -> Floats:
 
 def deaths() -> tuple[Floats, Floats]:
     """Return the addresses (324, 2), and how many died at each (324,)."""
-    found = columns("snow-deaths.csv", "x", "y", "Count")
-    return found[:, :2], found[:, 2]
+    result = columns("snow-deaths.csv", "x", "y", "Count")
+    return result[:, :2], result[:, 2]
 
 
 def register() -> tuple[Floats, Floats]:

@@ -16,9 +16,9 @@ def test_closed_forms_are_those_computed() -> None:
     told = json.loads(GOLDEN.read_text())
     assert len(told["closed_forms"]) == 9
     for spec, values in told["closed_forms"].items():
-        found = places.displacement(spec)
+        result = places.displacement(spec)
         for name, value in values.items():
-            assert getattr(found, name) == pytest.approx(value, rel=1e-9)
+            assert getattr(result, name) == pytest.approx(value, rel=1e-9)
     laplace = places.displacement("laplace(epsilon=1)")
     for p, value in told["planar_laplace_radius_times_epsilon_at_quantile"].items():
         assert laplace.quantile(float(p)) == pytest.approx(value, rel=1e-9)
@@ -59,5 +59,5 @@ def test_quantiles_have_their_ends() -> None:
 
 @pytest.mark.parametrize("spec", ["density(k=3)", "rotate(degrees=3)", "voronoi()"])
 def test_what_has_no_closed_form_says_so(spec: str) -> None:
-    with pytest.raises(LawError, match="closed form"):
+    with pytest.raises(LawError, match="closed-form"):
         places.displacement(spec)

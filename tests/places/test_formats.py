@@ -42,13 +42,13 @@ def test_a_release_is_read_back(kind: str, crs: str | None, tmp_path: Path) -> N
     release = places.protect(points, "disk(radius=300)")
     places.save(release, tmp_path / f"out.{kind}")
     table = kind in ("csv", "tsv")
-    found = places.load(tmp_path / f"out.{kind}", crs=crs if table else None)
-    wanted = LONLAT if kind == "geojson" and crs is not None else crs
-    assert found.crs == wanted
-    if wanted == crs:
-        gap = np.abs(np.sort(found.xy, axis=0) - np.sort(release.xy[0], axis=0))
+    result = places.load(tmp_path / f"out.{kind}", crs=crs if table else None)
+    expected = LONLAT if kind == "geojson" and crs is not None else crs
+    assert result.crs == expected
+    if expected == crs:
+        gap = np.abs(np.sort(result.xy, axis=0) - np.sort(release.xy[0], axis=0))
         assert gap.max() <= 5.1e-8
-    assert found.columns == {}
+    assert result.columns == {}
     assert "secret" not in (tmp_path / f"out.{kind}").read_bytes().decode("latin-1")
 
 
@@ -212,10 +212,10 @@ def test_columns_are_found_by_name(
 ) -> None:
     width = len(head.split(","))
     (tmp_path / "in.csv").write_text(head + "\n" + ",".join(str(10 + i) for i in range(width)))
-    found = places.load(tmp_path / "in.csv")
-    assert found.xy.tolist() == [[10 + columns[0], 10 + columns[1]]]
-    assert found.crs == crs
-    assert not {name.lower() for name in found.columns} & {"x", "y", "lat", "lng"}
+    result = places.load(tmp_path / "in.csv")
+    assert result.xy.tolist() == [[10 + columns[0], 10 + columns[1]]]
+    assert result.crs == crs
+    assert not {name.lower() for name in result.columns} & {"x", "y", "lat", "lng"}
 
 
 @pytest.mark.parametrize(
@@ -225,8 +225,8 @@ def test_columns_are_found_by_name(
         ("lon,longitude,lat\n1,2,3\n", "2 columns that may be x"),
         ("x,lat\n1,2\n", "belong together"),
         ("a,b\n1,2\n", "no column of coordinates"),
-        ("x,y\n", "holds no points"),
-        ("", "holds no points"),
+        ("x,y\n", "has no points"),
+        ("", "has no points"),
         ("x,y\n1.25,2\n3,\n7.75,north\n", "Rows 2, 3 of in.csv must have two numbers"),
         ("x,y\n1.25,nan\n", "Row 1 must be finite"),
         ("x,y\n1,2\n1.25\n", r"^Row 2 \(line 3\) of in.csv has 1 columns"),
@@ -234,10 +234,10 @@ def test_columns_are_found_by_name(
         ("x,y\n1,2\n1.25,north\n", "^Row 2 of in.csv must have two numbers"),
         ('x,y\n1,2\n1.25,"north\n', "in.csv cannot be read after row 1"),
         ("x,x,y\n1.25,2,3\n", "two columns of one name"),
-        ("id,x,y\na,1.25,2\na,1.25,2\n", "Row 2 must have an id"),
+        ("id,x,y\na,1.25,2\na,1.25,2\n", "Row 2 must not repeat the id"),
         ("lon,lat\n45.25,120.5\n", "swapped"),
         ("x,y,weight\n1.25,2,1\n3,4,-7.75\n", "^Row 2 must have a weight"),
-        ("x,y,weight\n1.25,2,0\n3,4,0\n", "Some weight must be above 0"),
+        ("x,y,weight\n1.25,2,0\n3,4,0\n", "At least one weight must be above 0"),
         ("x,y,Population\n1.25,2,1\n3,4,north\n", "^Row 2 must have a weight"),
         ("x,y,time\n1.25,2,2020-01-01\n3,4,north\n", "^Row 2 must have a time"),
         ("x,y,user\n1.25,2,a\n3,4,\n", "^Row 2 must have a user"),
@@ -271,23 +271,23 @@ def test_a_trace_is_found_whatever_the_case(
             for row in range(2)
         ]
         path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    found = places.load(path, columns=columns)
-    assert found.users is not None
-    assert found.times is not None
-    assert found.weights is not None
-    assert found.users.tolist() == ["a", "a"]
-    assert found.times.tolist() == [0, 60]
-    assert found.weights.tolist() == [3, 4]
-    assert places.protect(found, "laplace(epsilon=0.01)").cost.unit == "user"
+    result = places.load(path, columns=columns)
+    assert result.users is not None
+    assert result.times is not None
+    assert result.weights is not None
+    assert result.users.tolist() == ["a", "a"]
+    assert result.times.tolist() == [0, 60]
+    assert result.weights.tolist() == [3, 4]
+    assert places.protect(result, "laplace(epsilon=0.01)").cost.unit == "user"
 
 
 def test_columns_may_be_named(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("x,y,E,N,who,Count\n1,2,3,4,a,0\n5,6,7,8,b,2\n")
-    found = places.load(tmp_path / "in.csv", x="E", y="N", users="who", weights="Count")
-    assert found.xy.tolist() == [[3, 4], [7, 8]]
-    assert found.users is not None
-    assert found.weights is not None
-    assert (found.users.tolist(), found.weights.tolist()) == (["a", "b"], [0, 2])
+    result = places.load(tmp_path / "in.csv", x="E", y="N", users="who", weights="Count")
+    assert result.xy.tolist() == [[3, 4], [7, 8]]
+    assert result.users is not None
+    assert result.weights is not None
+    assert (result.users.tolist(), result.weights.tolist()) == (["a", "b"], [0, 2])
     few = places.load(tmp_path / "in.csv", x="E", y="N", columns=["Count"])
     assert few.columns == {"Count": ["0", "2"]}
     with pytest.raises(InputError, match="one column 'Q'"):
@@ -299,18 +299,21 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "sentence"),
     [
-        ("{", "not GeoJSON"),
-        ('{"type": "FeatureCollection", "features": [{"geometry": {"type": "Po', "not GeoJSON"),
-        ('{"type": "FeatureCollection", "features": []} {}', "not GeoJSON"),
-        ('{"type": "FeatureCollection", "features": [], "features": []}', "not GeoJSON"),
+        ("{", "must be valid GeoJSON"),
+        (
+            '{"type": "FeatureCollection", "features": [{"geometry": {"type": "Po',
+            "must be valid GeoJSON",
+        ),
+        ('{"type": "FeatureCollection", "features": []} {}', "must be valid GeoJSON"),
+        ('{"type": "FeatureCollection", "features": [], "features": []}', "must be valid GeoJSON"),
         ('{"type": "FeatureCollection", "features": [1, 2]}', "Rows 1, 2 of .* a Point"),
-        ('{"type": "FeatureCollection", "features": {}}', "holds no points"),
+        ('{"type": "FeatureCollection", "features": {}}', "has no points"),
         ('{"type": "Feature", "features": []}', "must be a FeatureCollection"),
-        ('{"type" "FeatureCollection"}', "not GeoJSON"),
+        ('{"type" "FeatureCollection"}', "must be valid GeoJSON"),
         ("[" * 100_000, "must be a FeatureCollection"),
-        ('{"a": ' + "[" * 100_000, "not GeoJSON"),
+        ('{"a": ' + "[" * 100_000, "must be valid GeoJSON"),
         ("[]", "must be a FeatureCollection"),
-        ('{"type": "FeatureCollection", "features": []}', "holds no points"),
+        ('{"type": "FeatureCollection", "features": []}', "has no points"),
         ('{"type": "FeatureCollection", "features": [{"geometry": null}]}', "Row 1 of .* a Point"),
     ],
 )
@@ -335,10 +338,10 @@ def test_geojson_is_read_in_pieces(
             document | {"type": "FeatureCollection", "more": [1, "é"]}, indent=indent
         )
         (tmp_path / "in.geojson").write_text("\ufeff" + text + " \n", encoding="utf-8")
-        found = places.load(tmp_path / "in.geojson")
-        assert found.crs is None  # said after the features
-        assert found.xy.tolist() == [[i, 0.5] for i in range(20)]
-        assert found.columns["p0"] == [i if i % 2 == 0 else None for i in range(20)]
+        result = places.load(tmp_path / "in.geojson")
+        assert result.crs is None  # said after the features
+        assert result.xy.tolist() == [[i, 0.5] for i in range(20)]
+        assert result.columns["p0"] == [i if i % 2 == 0 else None for i in range(20)]
     (tmp_path / "in.geojson.gz").write_bytes(gzip.compress(text.encode()))
     assert len(places.load(tmp_path / "in.geojson.gz", columns=[])) == 20
 
@@ -369,7 +372,7 @@ def test_an_old_crs_member_is_heeded(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Row 1 must have a latitude"):
         places.load(tmp_path / "in.geojson")
     (tmp_path / "in.geojson").write_text(json.dumps(document | {"crs": {"type": "link"}}))
-    with pytest.raises(InputError, match="not known here"):
+    with pytest.raises(InputError, match="unknown coordinate system"):
         places.load(tmp_path / "in.geojson")
 
 

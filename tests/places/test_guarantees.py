@@ -40,7 +40,7 @@ def test_nothing_is_claimed_without_a_proof(name: str) -> None:
         ("bimodal(low=1, high=3)", "repeated releases average out"),
         ("gaussian(sigma=3)", "repeated releases average out"),
         ("density(k=3)", "repeated releases average out"),
-        ("density(k=3)", "displacement tells the density at the true place"),
+        ("density(k=3)", "displacement reveals the density at the true place"),
     ],
 )
 def test_the_caveat_names_the_attack(spec: str, attack: str) -> None:
@@ -124,19 +124,19 @@ def test_releases_are_added_up() -> None:
 
 @pytest.mark.parametrize("crs", [None, LONLAT])
 def test_samples_do_not_refute_the_claim(crs: str | None) -> None:
-    found = places.audit_claim("laplace(epsilon=0.01)", crs, samples=60_000, rng=4)
-    assert found.claimed == pytest.approx(1)
-    assert 0.6 < found.lower <= found.claimed
-    assert not found.exceeded
-    assert "not refuted" in str(found)
+    result = places.audit_claim("laplace(epsilon=0.01)", crs, samples=60_000, rng=4)
+    assert result.claimed == pytest.approx(1)
+    assert 0.6 < result.lower <= result.claimed
+    assert not result.exceeded
+    assert "not refuted" in str(result)
 
 
 def test_samples_refute_a_claim_that_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Laplace.radii
     monkeypatch.setattr(Laplace, "radii", lambda self, uniform: honest(self, uniform) / 2)
-    found = places.audit_claim("laplace(epsilon=0.01)", samples=60_000, rng=4)
-    assert found.exceeded
-    assert "REFUTED" in str(found)
+    result = places.audit_claim("laplace(epsilon=0.01)", samples=60_000, rng=4)
+    assert result.exceeded
+    assert "REFUTED" in str(result)
 
 
 def test_what_claims_nothing_is_not_audited() -> None:

@@ -33,7 +33,7 @@ def moves(spec: str, crs: str | None) -> tuple[Floats, Floats]:
     """Return distances (n,) and directions (n,), as seen from where a point was."""
     home = np.array([[300.0, -4000.0]] if crs is None else [[179.999, 66.0]])
     points = places.Points(np.repeat(home, N, axis=0), crs)
-    return surface(crs).seen(home, places.protect(points, spec, rng=5).xy[0])
+    return surface(crs).polar(home, places.protect(points, spec, rng=5).xy[0])
 
 
 @pytest.mark.parametrize("crs", [None, LONLAT])

@@ -24,12 +24,12 @@ def town(rng: Generator, n: int = 60) -> Floats:
 @needs_snow
 @pytest.mark.parametrize("method", ["donut", "laplace"])
 def test_utility_of_snow_is_golden(method: str) -> None:
-    wanted = golden()[method]
+    expected = golden()[method]
     released = masked() if method == "donut" else releases()[0]
-    found = score_releases(deaths()[0], released[None])
-    assert float(found.score) == pytest.approx(wanted["utility"], abs=1e-6)
-    assert {name: float(part) for name, part in found.parts.items()} == pytest.approx(
-        wanted["parts"], abs=1e-6
+    result = score_releases(deaths()[0], released[None])
+    assert float(result.score) == pytest.approx(expected["utility"], abs=1e-6)
+    assert {name: float(part) for name, part in result.parts.items()} == pytest.approx(
+        expected["parts"], abs=1e-6
     )
 
 
@@ -46,11 +46,11 @@ def test_what_the_parts_are_made_of_is_golden() -> None:
 @needs_snow
 def test_pumps_of_snow_are_golden() -> None:
     xy, count = deaths()
-    found = compare_facilities(xy, masked()[None], columns("snow-pumps.csv", "x", "y"), count)
+    result = compare_facilities(xy, masked()[None], columns("snow-pumps.csv", "x", "y"), count)
     pumps = golden()["pumps"]
-    assert found.before.tolist() == pumps["deaths_per_pump"]
-    assert found.kept[0] == pytest.approx(pumps["kept_share_donut"])
-    assert found.after.sum() == count.sum()
+    assert result.before.tolist() == pumps["deaths_per_pump"]
+    assert result.unchanged[0] == pytest.approx(pumps["kept_share_donut"])
+    assert result.after.sum() == count.sum()
 
 
 def test_every_part_is_one_when_nothing_changed(rng: Generator) -> None:
@@ -60,10 +60,10 @@ def test_every_part_is_one_when_nothing_changed(rng: Generator) -> None:
 
 def test_every_part_falls_when_all_is_noise(rng: Generator) -> None:
     points = town(rng)
-    found = parts_of(points, points + rng.normal(size=points.shape) * 3_000)
-    assert all(0 <= value < 0.9 for value in found.values())
-    assert found["density"] < 0.5
-    assert found["dispersion"] < 0.3
+    result = parts_of(points, points + rng.normal(size=points.shape) * 3_000)
+    assert all(0 <= value < 0.9 for value in result.values())
+    assert result["density"] < 0.5
+    assert result["dispersion"] < 0.3
 
 
 def test_pairs_and_neighbours_are_those_of_brute_force(rng: Generator) -> None:
@@ -71,8 +71,8 @@ def test_pairs_and_neighbours_are_those_of_brute_force(rng: Generator) -> None:
     far = distances(points, points)
     away = far[~np.eye(len(points), dtype=bool)]
     radii = measures.radii(Frame.of(points))
-    wanted = [(away <= radius).sum() for radius in radii]
-    assert measures.pairs_within(points, radii).tolist() == wanted
+    expected = [(away <= radius).sum() for radius in radii]
+    assert measures.pairs_within(points, radii).tolist() == expected
     assert measures.nearest(points) == pytest.approx(
         (far + np.diag(np.full(len(points), np.inf))).min(axis=1)
     )
@@ -84,8 +84,8 @@ def test_the_surface_is_a_sum_of_kernels(rng: Generator) -> None:
     across, along = measures.centres(frame)
     cells = np.stack(np.meshgrid(across, along), axis=2).reshape(-1, 2)
     width = measures.bandwidth(frame)
-    wanted = np.exp(-np.square(distances(cells, points)) / (2 * width**2)).sum(axis=1)
-    assert measures.surface(points, frame).ravel() == pytest.approx(wanted)
+    expected = np.exp(-np.square(distances(cells, points)) / (2 * width**2)).sum(axis=1)
+    assert measures.surface(points, frame).ravel() == pytest.approx(expected)
 
 
 def test_hot_is_the_densest_tenth_and_of_equal_cells_the_first() -> None:
@@ -106,7 +106,7 @@ def test_points_on_one_line_can_be_measured(rng: Generator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "sentence"), [(np.zeros((2, 2)), "at least 3"), (np.ones((5, 2)), "all are at one")]
+    ("points", "sentence"), [(np.zeros((2, 2)), "at least 3"), (np.ones((5, 2)), "All are at one")]
 )
 def test_too_little_is_refused(points: Floats, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
@@ -128,8 +128,8 @@ def test_moran_is_the_sum_over_eight_neighbours(rng: Generator) -> None:
     for i, row in enumerate(far):
         weights[i, np.argsort(row)[1:9]] = 1
     away = values - values.mean()
-    wanted = len(points) / weights.sum() * (away @ weights @ away) / (away @ away)
-    assert measures.moran(points, values) == pytest.approx(wanted)
+    expected = len(points) / weights.sum() * (away @ weights @ away) / (away @ away)
+    assert measures.moran(points, values) == pytest.approx(expected)
     assert measures.moran(points, points[:, 0]) > 0.5  # a slope: neighbours are alike
     assert abs(measures.moran(np.repeat(points, 12, axis=0), np.tile(values, 12))) < 1
     with pytest.raises(InputError, match="differ"):
@@ -140,5 +140,5 @@ def test_knox_counts_pairs_near_in_both(rng: Generator) -> None:
     points, times = town(rng), rng.uniform(0, 1_000, 60)
     near = distances(points, points) <= 150
     soon = np.abs(times[:, None] - times[None]) <= 100
-    wanted = (np.triu(near & soon, 1)).sum()
-    assert measures.knox(points, times, 150, 100) == wanted > 0
+    expected = (np.triu(near & soon, 1)).sum()
+    assert measures.knox(points, times, 150, 100) == expected > 0

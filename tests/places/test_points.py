@@ -25,10 +25,10 @@ GOOD = [[12.345, 45.678], [13.0, 46.0], [14.0, 47.0]]
         ({"xy": [[12.5, 91.25]], "crs": "EPSG:4258"}, "Row 1 must have a latitude.*swapped"),
         ({"xy": [[12.5, 9.25], [181.5, 3]], "crs": "EPSG:6668"}, "Row 2 must have a longitude"),
         ({"xy": [[12.5, 101.5]], "crs": "EPSG:4807"}, "from -100 to 100"),
-        ({"xy": GOOD, "crs": "EPSG:5703"}, "two horizontal axes; EPSG:5703 is not"),
-        ({"xy": GOOD, "crs": "EPSG:4978"}, "two horizontal axes; EPSG:4978 is not"),
-        ({"xy": GOOD, "crs": "EPSG:4979"}, "two horizontal axes; EPSG:4979 is not"),
-        ({"xy": [[1, 1e300]]}, "Row 1 must lie within 1,000,000 km"),
+        ({"xy": GOOD, "crs": "EPSG:5703"}, "two horizontal axes. Got EPSG:5703"),
+        ({"xy": GOOD, "crs": "EPSG:4978"}, "two horizontal axes. Got EPSG:4978"),
+        ({"xy": GOOD, "crs": "EPSG:4979"}, "two horizontal axes. Got EPSG:4979"),
+        ({"xy": [[1, 1e300]]}, "Row 1 must be within 1,000,000 km"),
         ({"xy": [[1 + 2j, 1]]}, "must be numbers"),
         ({"xy": []}, "two numbers"),
         ({"xy": np.zeros((0, 2))}, "at least one point"),
@@ -36,14 +36,14 @@ GOOD = [[12.345, 45.678], [13.0, 46.0], [14.0, 47.0]]
         ({"xy": [["a", "b"]]}, "must be numbers"),
         ({"xy": [[1, 2], [3]]}, "must be numbers"),
         ({"xy": GOOD, "crs": "EPSG:99999"}, "no coordinate system EPSG:99999"),
-        ({"xy": GOOD, "weights": [1, 2]}, "as many weights as points: 3 and not 2"),
+        ({"xy": GOOD, "weights": [1, 2]}, "3 weights, one per point. Got 2"),
         ({"xy": GOOD, "weights": [1, -2, 1]}, "Row 2 must have a weight"),
         ({"xy": GOOD, "weights": [1, np.nan, 1]}, "Row 2 must have a weight"),
-        ({"xy": GOOD, "weights": [0, 0, 0]}, "all are 0"),
-        ({"xy": GOOD, "ids": ["a", "b", "a"]}, "Row 3 must have an id"),
-        ({"xy": GOOD, "ids": ["a"]}, "as many ids as points"),
-        ({"xy": GOOD, "users": ["a"]}, "as many users as points"),
-        ({"xy": GOOD, "times": [1, 2]}, "as many times as points"),
+        ({"xy": GOOD, "weights": [0, 0, 0]}, "All are 0"),
+        ({"xy": GOOD, "ids": ["a", "b", "a"]}, "Row 3 must not repeat the id"),
+        ({"xy": GOOD, "ids": ["a"]}, "ids, one per point"),
+        ({"xy": GOOD, "users": ["a"]}, "users, one per point"),
+        ({"xy": GOOD, "times": [1, 2]}, "times, one per point"),
         ({"xy": GOOD, "times": ["2020-01-01", "noon", "2020-01-02"]}, "Row 2 must have a time"),
     ],
 )
@@ -130,8 +130,8 @@ def test_a_quarter_turn_is_told_in_the_unit_of_a_code() -> None:
 
 def test_registries_are_attributes_of_a_fresh_package() -> None:
     code = "from veil import places; places.methods.METHODS; places.attackers.ATTACKERS"
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
-    assert found.returncode == 0, found.stderr
+    assert result.returncode == 0, result.stderr
     assert {"mechanisms", "attacks"} <= set(dir(places))

@@ -35,7 +35,7 @@ def test_there_and_back() -> None:
     home = np.column_stack([lon, lat])
     assert places.distance(home, there, LONLAT) == pytest.approx(far, rel=1e-6, abs=1e-7)
     assert (np.abs(there[:, 0]) <= 180).all()
-    metres, turn = surface(LONLAT).seen(home[:1], there[:1])
+    metres, turn = surface(LONLAT).polar(home[:1], there[:1])
     assert metres == pytest.approx(far[:1], rel=1e-6)
     assert np.degrees(turn) % 360 == pytest.approx(azimuth[:1], rel=1e-6)
 

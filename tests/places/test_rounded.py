@@ -25,8 +25,8 @@ def town(rng: np.random.Generator, n: int = 60) -> Points:
 def test_the_map_is_drawn_in_no_order_of_the_rows(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     release = protect(Points(rng.uniform(0, 1000, (200, 2))), "donut(low=5, high=6)", rng=1)
-    drawn = plot(release, tmp_path / "map.svg").read_text()
-    path = re.search(r'd="((?:M[-\d.]+ [-\d.]+h0)+)"', drawn)
+    draws = plot(release, tmp_path / "map.svg").read_text()
+    path = re.search(r'd="((?:M[-\d.]+ [-\d.]+h0)+)"', draws)
     assert path is not None
     dots = np.array(
         [[float(v) for v in one.split()] for one in re.findall(r"M([^h]+)h0", path[1])]
@@ -81,9 +81,9 @@ def test_a_register_that_lists_nobody_is_refused() -> None:
     assert some.details["listed"] == pytest.approx(1 / 3)
     rounded = Points(np.round(homes.xy, 7), homes.crs)
     digits = rounding(homes)
-    found = attack(release, homes, rounded, "nearest", same=digits)
-    assert found.details["absent"] == 0
-    assert float(risk(found)) > 0.9
+    result = attack(release, homes, rounded, "nearest", same=digits)
+    assert result.details["absent"] == 0
+    assert float(risk(result)) > 0.9
 
 
 def test_each_method_faces_who_can_undo_it() -> None:

@@ -19,16 +19,16 @@ STRONGEST = {"rotate": "align", "voronoi": "nearest"}  # where bayes has no law
 
 @needs_snow
 def test_the_page_tells_the_figures_of_its_study(tmp_path: Path) -> None:
-    found = sweep(load_study(STUDY), tmp_path / "out", workers=0)
+    result = sweep(load_study(STUDY), tmp_path / "out", workers=0)
     rows = {
-        (row.spec, row.kind, row.measure, row.attacker, row.size): row.score for row in found.rows
+        (row.spec, row.kind, row.measure, row.attacker, row.size): row.score for row in result.rows
     }
     told = TABLE.findall((ROOT / "docs" / "places.md").read_text("utf-8"))
     assert len(told) == 14
     for brief, cells in told:
         method = MECHANISMS.parse(brief)
         spec, by = str(method), STRONGEST.get(method.name, "bayes")
-        wanted = [
+        expected = [
             rows[spec, "risk", "lazy", "nearest", 1],
             rows[spec, "risk", "lazy", by, 1],
             rows[spec, "risk", "active", by, 1],
@@ -36,4 +36,4 @@ def test_the_page_tells_the_figures_of_its_study(tmp_path: Path) -> None:
             rows[spec, "utility", STRUCTURE, "", 1],
         ]
         figures = [float(cell) for cell in cells.split("|") if cell.strip()]
-        assert figures == pytest.approx(wanted, abs=6e-4), brief
+        assert figures == pytest.approx(expected, abs=6e-4), brief

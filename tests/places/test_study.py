@@ -50,9 +50,9 @@ def opened(given: Mapping[str, Any], tmp_path: Path) -> Places:
 
 def run(*arguments: object) -> str:
     """Run a command, and return all that it prints."""
-    found = CliRunner().invoke(veil, ["places", *map(str, arguments)], catch_exceptions=False)
-    assert found.exit_code == 0, found.output
-    return found.output
+    result = CliRunner().invoke(veil, ["places", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 def test_places_is_a_domain(town: Path) -> None:
@@ -62,8 +62,8 @@ def test_places_is_a_domain(town: Path) -> None:
 def test_a_study_says_risk_utility_and_what_is_missing(town: Path, tmp_path: Path) -> None:
     given = {"points": str(town), "mechanism": [DONUT, TURN], "sizes": [3], "seed": 4}
     study = make_study({"name": "t", "domain": "places", **given}, "the test", tmp_path)
-    found = sweep(study, tmp_path / "out", workers=0)
-    rows = {(row.spec, row.kind, row.measure, row.attacker): row for row in found.rows}
+    result = sweep(study, tmp_path / "out", workers=0)
+    rows = {(row.spec, row.kind, row.measure, row.attacker): row for row in result.rows}
     near, far = "donut(low=5.0, high=20.0, by='area')", "donut(low=5.0, high=400.0, by='area')"
     assert rows[near, "utility", STRUCTURE, ""].score > rows[far, "utility", STRUCTURE, ""].score
     strong, weak = (rows[spec, "risk", "lazy", "bayes"] for spec in (near, far))
@@ -71,22 +71,22 @@ def test_a_study_says_risk_utility_and_what_is_missing(town: Path, tmp_path: Pat
     turned = "rotate(degrees=30.0, about='centroid')"
     assert rows[turned, "risk", "lazy", "align"].score == 1
     assert (turned, "risk", "lazy", "bayes") not in rows
-    assert any("no density in closed form" in note for note in found.notes)
+    assert any("no closed-form density" in note for note in result.notes)
     part = rows[near, "similarity", "density", ""]
     assert part.n == 3  # over releases
-    assert all(row.p_value is None for row in found.rows)  # one map is no sample of households
+    assert all(row.p_value is None for row in result.rows)  # one map is no sample of households
 
 
 def test_the_report_draws_releases_that_the_figures_are_of(town: Path, tmp_path: Path) -> None:
     given = {"points": str(town), "mechanism": [DONUT]}
     experiment = opened(given, tmp_path)
     cell = experiment.cells()[0]
-    drawn = experiment.compute(cell.release, None).arrays["places"]
+    draws = experiment.compute(cell.release, None).arrays["places"]
     again = experiment.release(str(cell.mechanism), 1, cell.release.key)
-    assert np.array_equal(drawn, again.xy)
+    assert np.array_equal(draws, again.xy)
     assert again.seeded
-    found = sweep(experiment.study, tmp_path / "out", workers=0)
-    maps = next(one for one in found.sections if one.identity == "maps")
+    result = sweep(experiment.study, tmp_path / "out", workers=0)
+    maps = next(one for one in result.sections if one.identity == "maps")
     assert "".join(maps.content).count("<svg") == 2 * 3
 
 
@@ -100,17 +100,17 @@ def test_another_file_is_another_key(town: Path, tmp_path: Path) -> None:
 def test_the_plane_of_python(rng: Generator) -> None:
     people = Points(rng.normal(size=(60, 2)) * 400)
     specs = ["donut(low=100, high=900)", "donut(low=1, high=5)", "donut(low=10, high=200)"]
-    found = plane(people, specs, people, "bayes", rng=3)
-    assert [row.spec.partition(", by")[0] + ")" for row in found] == [
+    result = plane(people, specs, people, "bayes", rng=3)
+    assert [row.spec.partition(", by")[0] + ")" for row in result] == [
         "donut(low=100.0, high=900.0)", "donut(low=1.0, high=5.0)", "donut(low=10.0, high=200.0)",
     ]  # fmt: skip
-    risks = [float(row.risk) for row in found.rows]
+    risks = [float(row.risk) for row in result.rows]
     assert risks[0] < risks[2] < risks[1]
-    assert found.quipu > 0
+    assert result.quipu > 0
     turned = plane(people, specs[::-1], people, "bayes", rng=3)
     assert turned.quipu > 0  # the order in which they are named does not turn the sign
-    assert len(found) == 3
-    assert found[1].utility > 0.95
+    assert len(result) == 3
+    assert result[1].utility > 0.95
 
 
 def test_commands_lead_from_a_file_to_its_figures(town: Path, tmp_path: Path) -> None:
@@ -118,11 +118,11 @@ def test_commands_lead_from_a_file_to_its_figures(town: Path, tmp_path: Path) ->
     told = run("protect", town, "-m", spec, "-o", out)
     assert "no formal guarantee" in told
     assert "time" not in out.read_text()
-    found = run("attack", out, "--of", town, "--register", town, "-m", spec)
-    assert "40 points, 40 addresses.\nidentified" in found
-    share = float(found.split("within   1 guesses: ")[1].split()[0])
+    result = run("attack", out, "--of", town, "--register", town, "-m", spec)
+    assert "40 points, 40 addresses.\nidentified" in result
+    share = float(result.split("within   1 guesses: ")[1].split()[0])
     assert share > 0.6
-    assert "m from the truth" in found
+    assert "m from the truth" in result
     measured = run("measure", out, "--of", town, "--weights", "people", "--facilities", town)
     assert float(measured.split()[1]) > 0.9
     assert "95 % displacement" in measured
@@ -140,7 +140,9 @@ def test_steps_of_a_trace_are_told(tmp_path: Path) -> None:
     trace.write_text("x,y,user,time\n" + rows)
     told = run("protect", trace, "-m", "predictive(epsilon=1, threshold=900)", "-o", out)
     said = " ".join(told.split())
-    assert "Of 20 fixes, 2 were hard steps, which cost everything, and 18 easy ones" in said
+    assert (
+        "Of 20 fixes, 2 were hard steps, which cost the whole epsilon, and 18 easy steps" in said
+    )
     assert "hard steps" not in run("protect", trace, "-m", "laplace(epsilon=1)", "-o", out)
 
 
@@ -150,11 +152,11 @@ def test_whose_order_is_not_known_is_not_attacked(
     out = tmp_path / "masked.csv"
     run("protect", town, "-m", "donut(low=1, high=4)", "-o", out)
     monkeypatch.setenv("VEIL_DATA", str(tmp_path / "elsewhere"))
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         veil, ["places", "attack", str(out), "--of", str(town), "-a", "nearest"]
     )
-    assert isinstance(found.exception, InputError)
-    assert "random order" in str(found.exception)
+    assert isinstance(result.exception, InputError)
+    assert "random order" in str(result.exception)
     measured = run("measure", town, out, "--facilities", town)
     assert "displacements are left out" in measured
     assert "mean displacement" not in measured
@@ -172,9 +174,9 @@ def test_ids_that_are_kept_put_rows_together(tmp_path: Path, rng: Generator) -> 
     lines = [f"{xy[i, 0]:.17g},{xy[i, 1]:.17g},{names[i]}" for i in order.tolist()]
     path = tmp_path / "released.csv"
     path.write_text("x,y,id\n" + "\n".join(lines) + "\n")
-    found = link_points(path, original, None)
-    assert found is not None
-    assert np.array_equal(found.xy, xy)
+    result = link_points(path, original, None)
+    assert result is not None
+    assert np.array_equal(result.xy, xy)
 
 
 def test_links_are_row_numbers_for_their_owner(town: Path, tmp_path: Path) -> None:
@@ -213,24 +215,24 @@ def test_other_coordinates_come_back_to_those_of_the_original(
     told = run("attack", out, "--of", town, "--register", town, "-a", "nearest", *grid)
     assert float(told.split("within   1 guesses: ")[1].split()[0]) > 0.8
     assert "mean displacement" in run("measure", town, out, *grid)
-    found = CliRunner().invoke(veil, ["places", "attack", str(out), "--of", str(town)])
-    assert "names no system" in str(found.exception)
+    result = CliRunner().invoke(veil, ["places", "attack", str(out), "--of", str(town)])
+    assert "names no system" in str(result.exception)
     town.write_text("x,y\n1,2\n")
-    found = CliRunner().invoke(veil, ["places", "attack", str(out), "--of", str(town)])
-    assert "a plane in metres" in str(found.exception)
+    result = CliRunner().invoke(veil, ["places", "attack", str(out), "--of", str(town)])
+    assert "a plane in metres" in str(result.exception)
 
 
 def test_protect_does_not_write_over_what_it_reads(town: Path) -> None:
     before = town.read_bytes()
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         veil, ["places", "protect", str(town), "-m", "disk(radius=9)", "-o", str(town)]
     )
-    assert isinstance(found.exception, InputError)
+    assert isinstance(result.exception, InputError)
     assert town.read_bytes() == before
 
 
 def test_a_register_lists_each_place_once(rng: Generator) -> None:
-    found = distinct(Points(np.array([[1.0, 1.0], [0.0, 2.0], [1.0, 1.0]])))
-    assert found.xy.tolist() == [[0.0, 2.0], [1.0, 1.0]]
-    assert found.weights is not None
-    assert found.weights.tolist() == [1, 2]
+    result = distinct(Points(np.array([[1.0, 1.0], [0.0, 2.0], [1.0, 1.0]])))
+    assert result.xy.tolist() == [[0.0, 2.0], [1.0, 1.0]]
+    assert result.weights is not None
+    assert result.weights.tolist() == [1, 2]

@@ -137,7 +137,7 @@ def test_a_budget_refuses_the_fix_that_would_exceed_it() -> None:
     assert points.times is not None
     row = int(str(caught.value).split("row ")[1].split(" ")[0])
     assert points.times[row - 1] == 150  # the sixth of its user
-    with pytest.raises(BudgetError, match="room for 2 of 0.03"):
+    with pytest.raises(BudgetError, match="covers 2 fixes of 0.03"):
         places.protect(
             points, "laplace(epsilon=0.01)", 3, budget=places.Budget(epsilon_total=0.06)
         )
@@ -150,7 +150,7 @@ def test_a_window_forgets() -> None:
         if fits:
             places.protect(points, "laplace(epsilon=0.01)", budget=budget)
         else:
-            with pytest.raises(BudgetError, match="room for 3"):
+            with pytest.raises(BudgetError, match="covers 3 fixes"):
                 places.protect(points, "laplace(epsilon=0.01)", budget=budget)
     untimed = places.Points(points.xy, users=points.users)
     with pytest.raises(InputError, match="times"):
@@ -245,5 +245,5 @@ def test_a_budget_is_spent_once_by_many_threads() -> None:
 
 
 def test_a_budget_is_for_what_is_proved() -> None:
-    with pytest.raises(BudgetError, match="nothing is proved of disk"):
+    with pytest.raises(BudgetError, match="disk has none"):
         places.protect(walk(1, 2), "disk(radius=9)", budget=places.Budget(epsilon_total=1))

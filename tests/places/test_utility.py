@@ -21,12 +21,12 @@ def town(rng: Generator, n: int = 60) -> Points:
 def test_contract_names_are_public(rng: Generator) -> None:
     homes = town(rng)
     release = places.protect(homes, "donut(low=1, high=20)", size=3, rng=1)
-    found = places.utility(homes, release, facilities=homes.take(np.arange(4)))
-    assert 0.9 < found.score < 1
-    assert set(found.parts) == {
+    result = places.utility(homes, release, facilities=homes.take(np.arange(4)))
+    assert 0.9 < result.score < 1
+    assert set(result.parts) == {
         "ripley", "neighbours", "density", "hotspots", "centre", "dispersion",
     }  # fmt: skip
-    assert found.score.n == 3
+    assert result.score.n == 3
     guessed = places.attack(release, homes, homes, "bayes")  # the release says its method
     assert places.risk(guessed) > 0.3
     assert places.localise(release, homes, "donut(low=1, high=20)").shape == (60, 2)
@@ -38,25 +38,25 @@ def test_beside_the_score_stand_figures_before_and_after(rng: Generator) -> None
     moved = homes.xy + np.array([3.0, 4.0])
     pumps = Points(np.array([[4_700.0, 9_000.0], [5_300.0, 9_000.0]]))
     values = homes.xy[:, 0]
-    found = places.utility(homes, moved[None], pumps, values=values).beside
-    assert float(found["mean displacement"]) == pytest.approx(5)
-    assert float(found["95 % displacement"]) == pytest.approx(5)
+    result = places.utility(homes, moved[None], pumps, values=values).beside
+    assert float(result["mean displacement"]) == pytest.approx(5)
+    assert float(result["95 % displacement"]) == pytest.approx(5)
     near = np.linalg.norm(homes.xy[:, None] - pumps.xy[None], axis=2).argmin(axis=1)
     after = np.linalg.norm(moved[:, None] - pumps.xy[None], axis=2).argmin(axis=1)
-    assert float(found["same facility"]) == pytest.approx((near == after).mean())
+    assert float(result["same facility"]) == pytest.approx((near == after).mean())
     assert homes.weights is not None
-    assert float(found["facility 1 before"]) == homes.weights[near == 0].sum()
-    assert float(found["facility 2 after"]) == homes.weights[after == 1].sum()
-    assert float(found["Moran's I before"]) == pytest.approx(moran(homes.xy, values))
-    assert found["Knox pairs before"] == found["Knox pairs after"] > 0
+    assert float(result["facility 1 before"]) == homes.weights[near == 0].sum()
+    assert float(result["facility 2 after"]) == homes.weights[after == 1].sum()
+    assert float(result["Moran's I before"]) == pytest.approx(moran(homes.xy, values))
+    assert result["Knox pairs before"] == result["Knox pairs after"] > 0
 
 
 def test_of_rows_in_another_order_nothing_is_said_of_points(rng: Generator) -> None:
     homes = town(rng)
     mixed = homes.xy[rng.permutation(60)]
-    found = places.utility(homes, mixed, homes.take(np.arange(3)), ordered=False)
-    assert float(found.score) == pytest.approx(1)
-    assert set(found.beside) == {f"facility {i} before" for i in (1, 2, 3)}
+    result = places.utility(homes, mixed, homes.take(np.arange(3)), ordered=False)
+    assert float(result.score) == pytest.approx(1)
+    assert set(result.beside) == {f"facility {i} before" for i in (1, 2, 3)}
 
 
 def test_degrees_are_measured_in_metres(rng: Generator) -> None:
@@ -68,12 +68,12 @@ def test_degrees_are_measured_in_metres(rng: Generator) -> None:
         away[:, 0] = (away[:, 0] + 180) % 360 - 180
         there = Points(away, "EPSG:4326")
         release = places.protect(there, "gaussian(sigma=60)", rng=5)
-        found = places.utility(there, release)
-        assert float(found.beside["mean displacement"]) == pytest.approx(75, rel=0.3)
+        result = places.utility(there, release)
+        assert float(result.beside["mean displacement"]) == pytest.approx(75, rel=0.3)
         flat = Flat.around(away, "EPSG:4326")
         seen = Points(flat.metres(release.xy[0]))
         plain = places.utility(Points(flat.metres(away)), seen)
-        assert float(found.score) == pytest.approx(float(plain.score), abs=1e-9)
+        assert float(result.score) == pytest.approx(float(plain.score), abs=1e-9)
 
 
 def test_the_plane_around_points_is_true_near_them_and_leads_back(rng: Generator) -> None:
@@ -89,7 +89,7 @@ def test_the_plane_around_points_is_true_near_them_and_leads_back(rng: Generator
 
 def test_bad_input_is_one_sentence(rng: Generator) -> None:
     homes = town(rng)
-    with pytest.raises(InputError, match="as many released points"):
+    with pytest.raises(InputError, match="released points, one per original"):
         places.utility(homes, homes.xy[:10])
     with pytest.raises(InputError, match="one coordinate system"):
         places.utility(homes, Points(homes.xy / 1e3, "EPSG:4326"))

@@ -633,7 +633,7 @@ def test_terms_that_select_are_not_in_the_ledger(ask: Asking, tmp_path: Path) ->
 def test_what_cannot_be_told_from_others_is_not_written_down(ask: Asking) -> None:
     with pytest.raises(ParameterError, match="one function from another"):
         ask.sticky.take("dog", CMP, ask.space, 4, select=lambda words: [True] * len(words))
-    with pytest.raises(ParameterError, match="A policy must give"):
+    with pytest.raises(ParameterError, match="A policy must map"):
         ask.sticky.take("dog", CMP, ask.space, 4, policies={"nonsense": "keep"})
     with pytest.raises(ParameterError, match="rewrites whole queries"):
         ask.sticky.take("dog", Upside(), None, 4, unknown="drop")

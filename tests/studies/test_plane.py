@@ -211,7 +211,7 @@ def test_any_number_of_guesses() -> None:
 
 def test_what_cannot_be_measured_is_an_error() -> None:
     points = Points(np.random.default_rng(2).normal(size=(40, 2)) * 400)
-    with pytest.raises(InputError, match="no density in closed form"):
+    with pytest.raises(InputError, match="no closed-form density"):
         places.plane(points, ["rotate(degrees=30)"], points, "bayes")
     with pytest.raises(ParameterError, match="list of mechanisms"):
         places.plane(points, [], points)

@@ -41,11 +41,11 @@ def test_layout_stays() -> None:
         letters = "".join("x" if c.isalnum() else c for c in variant)
         shape = "".join(letters[i] for i in range(len(letters)) if letters[i : i + 2] != "xx")
         assert shape == "  x x,\t(x)?!  x%% x-x; “x”\n"
-        found = variant.split()
-        assert found[0][0].isupper()
-        assert not found[0][1:].isupper()
-        assert found[1].strip(",").isupper()
-        assert found[2].islower()
+        result = variant.split()
+        assert result[0][0].isupper()
+        assert not result[0][1:].isupper()
+        assert result[1].strip(",").isupper()
+        assert result[2].islower()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -116,11 +116,11 @@ def test_selection_lets_known_words_through_but_never_unknown_ones_or_numbers() 
     assert out.kept == ((A, "the"),)
     assert out.protected == (3,)
     for variant in out.rows[0]:
-        found = variant.split()
-        assert found[0] == A
-        assert found[1] != "chlamydia"
-        assert found[2] != "2019"
-        assert found[4] != B
+        result = variant.split()
+        assert result[0] == A
+        assert result[1] != "chlamydia"
+        assert result[2] != "2019"
+        assert result[4] != B
     assert "2 words passed unchanged" in out.cost.caveat
 
 

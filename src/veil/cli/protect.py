@@ -154,7 +154,7 @@ def _run(
         )
     sys.stdout.flush()
     caveats = not_covered(mechanism, choices["select"], choices["policies"])
-    other_columns = filing.left
+    other_columns = filing.unchanged_columns
     show_summary(
         mechanism, tally, variants, output, other_columns, caveats, with_originals=with_originals
     )

@@ -76,7 +76,7 @@ def cost_of(guarantee: Guarantee, words: int, size: int, passed: int = 0) -> str
 
 def cost_of_each(guarantee: Guarantee, tally: Tally, size: int) -> str:
     """Return the cost per text: a sum over texts of different people has no meaning."""
-    if guarantee.kind in ("none", "leakage") or tally.texts < 2 or not tally.each:
+    if guarantee.kind in ("none", "leakage") or tally.texts < 2 or not tally.sizes:
         return ""
     unit = size * guarantee.epsilon
     smallest, median, largest = (number_of(words * unit) for words in tally.spread())

@@ -35,6 +35,10 @@ FORMER = {
         name: f"veil.core.estimate:{name}"
         for name in "Comparison Estimate above_chance bootstrap compare interval p_values".split()
     },
+    "veil.text.api": {
+        "measure_all": "veil.text.measures.measure:measure_all",
+        "plugin_measures": "veil.text.measures.measure:plugin_measures",
+    },
     "veil.text.attacks.log": {"QueryLog": "veil.text.log:QueryLog"},
     "veil.search.engines.network.fields": {
         "Timeout": "veil.search.engines.network.remote:Timeout",

@@ -1,4 +1,4 @@
-"""Places: points and traces that are masked, and what an attacker still finds of them.
+"""Mask points and traces on a map, attack the releases, and measure their utility.
 
 >>> from veil import places
 >>> places.displacement("donut(low=50, high=500, by='radius')").mean

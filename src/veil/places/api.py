@@ -1,4 +1,4 @@
-"""The verbs of places, from file to file; commands and the HTTP interface come from them."""
+"""Mask, attack, measure and plot files; commands and HTTP routes derive from these functions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -70,15 +70,15 @@ def protect(
     snap
         File of points; each released point moves to the nearest of them.
     prior
-        File of points that the mechanism takes for the prior.
+        File of public points for the prior of the mechanism.
     users
-        Column that says whose each point is, for traces.
+        Column with the user of each point, for traces.
     times
-        Column of the time of each point, for traces.
+        Column with the time of each point, for traces.
     keep
         Columns to keep, separated by commas.
     seed
-        Repeats the draws, for experiments: NOT PRIVATE.
+        Makes the release reproducible, for experiments: NOT PRIVATE.
     """
     points = load(source, crs=crs, users=users, times=times)
     release = places.protect(
@@ -137,7 +137,7 @@ def attack(
     weights
         Column of REGISTER with the number of people at each address.
     users, times
-        Columns of the original: whose each point is, and when.
+        Columns of the original with the user and the time of each point.
     population
         Population that the mechanism used, if it was not the register.
     same_order
@@ -258,17 +258,17 @@ def plot(
     out
         SVG file to write.
     of
-        The original points: draws them too.
+        The original points, drawn too.
     kind
-        With --of also 'density', before and after, and 'rose', where points went.
+        'map'; with --of also 'density' (before and after) and 'rose' (displacements).
     crs
         Coordinates of tables: EPSG:4326, another code, or 'metres' for a plane.
     same_order
         The rows of MASKED are in the order of the original.
     """
-    seen = load(masked, crs=declared_crs(masked, crs))
+    released = load(masked, crs=declared_crs(masked, crs))
     if of is None:
-        places.plot(seen, out, kind=kind)
+        places.plot(released, out, kind=kind)
         return
     points = load(of, crs=crs)
     release = link_points(masked, points, crs, same_order=same_order)
@@ -278,10 +278,9 @@ def plot(
 
 
 def _steps(steps: Steps) -> str:
-    """Describe how a trace was released; the count bounds nothing in advance."""
     return (
-        f"Of {steps.total:,} fixes, {steps.hard:,} were hard steps, which cost everything, and"
-        f" {steps.easy:,} easy ones, which repeat the last release."
+        f"Of {steps.total:,} fixes, {steps.hard:,} were hard steps, which cost the whole epsilon,"
+        f" and {steps.easy:,} easy steps, which repeat the last release."
     )
 
 
@@ -290,8 +289,8 @@ def _other_figures(figures: Mapping[str, Estimate]) -> Iterator[str]:
     for name, figure in figures.items():
         after = figures.get(name.removesuffix("before") + "after")
         if name.endswith(" before") and after is not None:
-            both = f"{float(figure):,.4g} before, {float(after):,.4g} after"
-            yield f"{name.removesuffix(' before'):<24} {both}"
+            values = f"{float(figure):,.4g} before, {float(after):,.4g} after"
+            yield f"{name.removesuffix(' before'):<24} {values}"
         elif not name.endswith(" after"):
             yield f"{name:<24} {float(figure):,.4g}"
 
@@ -302,7 +301,7 @@ def _counts(guesses: str) -> list[int]:
     except ValueError:
         counts = []
     if not counts or min(counts) < 1:
-        raise ParameterError("The guesses must be whole numbers >= 1, for example 1,5,10.")
+        raise ParameterError("The guesses must be integers >= 1, for example 1,5,10.")
     return counts
 
 
@@ -314,4 +313,4 @@ def _values(column: object, name: str) -> Floats:
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"The column '{name}' must hold numbers.") from None
+        raise InputError(f"The column '{name}' must contain numbers.") from None

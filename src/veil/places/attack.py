@@ -31,14 +31,14 @@ SAME = 1e-6  # metres within which an entry of the register is a true point
 
 @dataclass(frozen=True, eq=False, repr=False)  # a log line shows no coordinate
 class Scene:
-    """What an attacker sees and knows.
+    """A release, and what the attacker knows about it.
 
     Attributes
     ----------
     releases
         (m, n, 2) m releases of the same n points.
     on
-        The surface that the points lie on.
+        The surface of the points.
     register
         Addresses with weights, or None if the attacker has none.
     method
@@ -63,14 +63,14 @@ class Scene:
     def listed(self, by: str) -> Points:
         """Return the register, or raise an error that names the attack that needs it."""
         if self.register is None:
-            raise InputError(f"The attacker {by} needs a register of addresses; hand it in.")
+            raise InputError(f"The attacker {by} needs a register of addresses. Pass 'register'.")
         return self.register
 
     def law(self, by: str) -> Mechanism:
         """Return the mechanism, or raise an error that names the attack that needs it."""
         if self.method is None:
             raise InputError(
-                f"The attacker {by} needs the method that made the release; name it by its spec."
+                f"The attacker {by} needs the spec of the mechanism that made the release."
             )
         if not self.method.lawful:
             raise self.method.lawless()
@@ -163,7 +163,7 @@ def risk(found: Outcome, guesses: int | Literal["lazy", "active", "motivated"] =
     if isinstance(guesses, str):
         return risks.risk(found, guesses)
     if isinstance(guesses, bool) or not isinstance(guesses, int | np.integer) or guesses < 1:
-        raise ParameterError("The 'guesses' must be a whole number >= 1.")
+        raise ParameterError("The 'guesses' must be an integer >= 1.")
     return risks.risk(found, "active", k=int(guesses))
 
 
@@ -215,12 +215,12 @@ def attack(
     public = scene_of(masked, original, register, method, population)
     if len(original) != public.releases.shape[1]:
         raise InputError(
-            f"There must be as many released points as originals, in the same order:"
-            f" {len(original):,} and not {public.releases.shape[1]:,}."
+            f"There must be {len(original):,} released points, one per original in the same order."
+            f" Got {public.releases.shape[1]:,} instead."
         )
-    known = original.xy[: by.knows] if by.knows else None
+    true_places = original.xy[: by.knows] if by.knows else None
     scene = Scene(
-        public.releases, public.on, register, public.method, public.population, known,
+        public.releases, public.on, register, public.method, public.population, true_places,
         original.users, original.times,
     )  # fmt: skip
     entries = np.full((len(original), 1), -1, dtype=np.int64)
@@ -229,8 +229,8 @@ def attack(
     truth = Truth(original, entries)
     if register is not None and truth.absent == len(original):
         raise InputError(
-            "None of the original points is in the register, so that no attack on it says anything"
-            " about them; hand in a register that lists them, in the same coordinates."
+            "None of the original points is in the register, so an attack would show nothing."
+            " Use a register that lists them, in the same coordinates."
         )
     return by.run(scene, truth)
 
@@ -242,7 +242,7 @@ def scene_of(
     method: str | Mechanism | None,
     population: Points | None = None,
 ) -> Scene:
-    """Return what any attacker sees; `reference` must have the coordinate system of the rest."""
+    """Return the scene of an attack; `reference` must have the coordinate system of the rest."""
     releases = releases_of(masked)
     codes = [crs_of(masked, reference), reference.crs, *([register.crs] if register else [])]
     law = None if method is None else mechanism_of(method)
@@ -252,8 +252,8 @@ def scene_of(
 def true_entries(original: Points, register: Points, on: Surface, same: float = SAME) -> Ids:
     """Return the entries (n, g) of the register at each true point, padded with -1.
 
-    If several entries are at one place, whichever is guessed first counts: listing an address
-    twice hides nothing.
+    If several entries are at one place, the first one guessed counts, so listing an address twice
+    hides nothing.
     """
     reach = float(on.chord(np.array(same)))
     matches = tree(on.embed(register.xy)).query_ball_point(on.embed(original.xy), reach)

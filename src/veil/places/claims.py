@@ -1,11 +1,12 @@
-r"""Hold the epsilon that a method claims against samples.
+r"""Audit the epsilon that a mechanism claims, by sampling.
 
 For two places x, x' and any set E of outputs the claim is
-:math:`\ln \Pr[E|x] - \ln \Pr[E|x'] \le \varepsilon d(x, x')`. The audit draws from the method at
-two places that are 1/epsilon metres apart, chooses E, all z with d(z, x') - d(z, x) above a bound,
-on one half of the samples, and bounds both probabilities on the other half (Clopper and Pearson).
-What comes of it is, but for a stated chance of error, a lower bound on the true loss: above the
-claim it refutes it. Below it proves nothing: a fault may hide from the samples.
+:math:`\ln \Pr[E|x] - \ln \Pr[E|x'] \le \varepsilon d(x, x')`. The audit samples the mechanism at
+two places 1/epsilon metres apart. E is the set of all z with d(z, x') - d(z, x) above a threshold,
+which is chosen on one half of the samples. The other half bounds both probabilities (Clopper and
+Pearson). Except with a stated error probability, the result is a lower bound on the true loss. A
+bound above the claim refutes it. A bound below the claim proves nothing, because the samples may
+miss a fault.
 
 References
 ----------
@@ -24,7 +25,7 @@ from veil.core.types import Floats
 from veil.measures.bounds import proved_log_ratio, rough_log_ratios
 from veil.places.crs import check_crs
 from veil.places.mechanism import Mechanism
-from veil.places.mechanisms import mechanism as named
+from veil.places.mechanisms import mechanism
 from veil.places.projection import Surface, surface
 
 _FEWEST = 1_000
@@ -34,7 +35,7 @@ _THRESHOLDS = 200
 
 @dataclass(frozen=True)
 class PlaceAudit:
-    """What was found: the loss is at least `lower`, and `claimed` to be at most that."""
+    """Result of an audit: the loss is at least `lower`, and claimed to be at most `claimed`."""
 
     method: str
     claimed: float
@@ -63,44 +64,42 @@ def audit_claim(
     error: float = 1e-6,
     rng: Randomness = None,
 ) -> PlaceAudit:
-    """Draw from a method at two places 1/epsilon apart, and hold what it claims against that.
+    """Return a lower bound on the loss of a mechanism, next to its claim.
 
-    `error` is the largest chance that a correct method is accused.
+    `error` is the largest probability that the claim of a correct mechanism is refuted.
     """
     if samples < _FEWEST or not 0 < error < 1:
         raise ParameterError(f"An audit needs {_FEWEST:,} samples or more, and 0 < error < 1.")
-    chosen, on, draws = named(method), surface(check_crs(crs)), generator(rng)
-    promise = chosen.promise(on)
+    audited, on, draws = mechanism(method), surface(check_crs(crs)), generator(rng)
+    promise = audited.promise(on)
     if promise.kind != "metric-dp":
-        raise ParameterError(f"Nothing is claimed of {chosen.name}; there is nothing to audit.")
+        raise ParameterError(f"{audited.name} claims nothing, so there is nothing to audit.")
     metres = 1 / promise.epsilon
     here = np.zeros((1, 2))
     homes = [here, on.move(here, np.array([metres]), np.array([math.pi / 2]))]
-    drawn = [chosen.draw(np.repeat(home, samples, axis=0), on, draws) for home in homes]
-    seen = [_nearer(released, homes, on) for released in drawn]
+    outputs = [audited.draw(np.repeat(home, samples, axis=0), on, draws) for home in homes]
+    first, second = (_nearer(released, homes, on) for released in outputs)
     share = error / (2 * _DIRECTIONS)
-    lower = max(_loss(seen[0], seen[1], share), _loss(-seen[1], -seen[0], share))
-    return PlaceAudit(str(chosen), promise.bound(metres), lower, metres, samples, error)
+    lower = max(_loss(first, second, share), _loss(-second, -first, share))
+    return PlaceAudit(str(audited), promise.bound(metres), lower, metres, samples, error)
 
 
 def _nearer(released: Floats, homes: list[Floats], on: Surface) -> Floats:
-    """Return how many metres (n,) outputs are nearer to the first place than to the second."""
-    first, second = (on.seen(home, released)[0] for home in homes)
+    """Return by how many metres (n,) outputs are nearer to the first place than to the second."""
+    first, second = (on.polar(home, released)[0] for home in homes)
     return second - first
 
 
-def _loss(one: Floats, other: Floats, share: float) -> float:
+def _loss(first: Floats, second: Floats, share: float) -> float:
     """Choose a threshold on the first halves, and bound the log-ratio above it on the second."""
-    half = len(one) // 2
-    bounds = np.quantile(np.concatenate([one[:half], other[:half]]), _steps())
+    half = len(first) // 2
+    steps = np.arange(1, _THRESHOLDS) / _THRESHOLDS
+    bounds = np.quantile(np.concatenate([first[:half], second[:half]]), steps)
     more, less = (
-        half - np.searchsorted(np.sort(seen[:half]), bounds, side="left") for seen in (one, other)
+        half - np.searchsorted(np.sort(scores[:half]), bounds, side="left")
+        for scores in (first, second)
     )
     best = bounds[np.argmax(rough_log_ratios(more, less, half, share))]
-    trials = len(one) - half
-    hits = (int((one[half:] >= best).sum()), int((other[half:] >= best).sum()))
+    trials = len(first) - half
+    hits = (int((first[half:] >= best).sum()), int((second[half:] >= best).sum()))
     return proved_log_ratio(hits, trials, share)
-
-
-def _steps() -> Floats:
-    return np.arange(1, _THRESHOLDS) / _THRESHOLDS

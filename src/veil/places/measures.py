@@ -1,12 +1,12 @@
-r"""Utility of a release, and what a map of released points still shows.
+r"""Measures of a released map against the original one.
 
-Whether points stand as close together as they did: Ripley's K and the Clark-Evans index.
+Clustering of points: Ripley's K and the Clark-Evans index.
 
 .. math:: K(r) = \frac{A}{n(n-1)} \sum_{i \ne j} [d_{ij} \le r], \quad
    R = \frac{\bar d_{nearest}}{\frac12 \sqrt{A/n}}
 
-Without edge correction; A is the area of the original box on both sides, so that it cancels in
-what is compared, and a map whose points lie on one line can be measured too.
+There is no edge correction. A is the area of the original box for both maps, so it cancels in the
+comparison, and collinear points can be measured too.
 
 References
 ----------
@@ -14,12 +14,12 @@ Ripley. Modelling Spatial Patterns. J. R. Stat. Soc. B 39(2), 1977, Section 4.
 Clark, Evans. Distance to Nearest Neighbor as a Measure of Spatial Relationships in Populations.
 Ecology 35(4), 1954. doi:10.2307/1931034
 
-Whether like values stand together, and near cases follow each other: Moran's I and Knox.
+Clustering of values, and of cases in space and time: Moran's I and Knox.
 
 .. math:: I = \frac{n}{W} \frac{\sum_{ij} w_{ij} (v_i - \bar v)(v_j - \bar v)}
    {\sum_i (v_i - \bar v)^2}, \quad w_{ij} = [j \text{ is one of the 8 nearest of } i]
 
-Knox counts the pairs of points that are near in space and in time at once.
+Knox counts the pairs of points that are near in both space and time.
 
 References
 ----------
@@ -27,16 +27,16 @@ Moran. Notes on Continuous Stochastic Phenomena. Biometrika 37, 1950. doi:10.230
 Knox. The Detection of Space-Time Interactions. Applied Statistics 13(1), 1964.
 doi:10.2307/2985220
 
-Whether the map looks the same: a surface of density, and its hottest cells.
+Density surface, and its hottest cells:
 
 .. math:: \hat f(u) \propto \sum_i e^{-|u - x_i|^2 / 2h^2}, \quad h = \frac{SD}{\sqrt 2} n^{-1/6}
 
 on the centres of 64 x 64 cells over the original box, widened by a tenth on each side.
 
-What is shown beside the utility, and is no part of it: figures before and after.
-Displacement is in metres. Of facilities the share of points whose nearest one is unchanged, and
-the weight of the points of each. With values Moran's I, with times Knox: pairs that are at most a
-quarter of the standard distance and a twentieth of the whole time apart.
+Other figures, which are not part of the utility: displacement in metres; with facilities, the
+share of points whose nearest facility is unchanged, and the weight of the points of each facility
+before and after; with values, Moran's I; with times, Knox pairs at most a quarter of the standard
+distance and a twentieth of the whole time apart.
 """
 
 from abc import abstractmethod
@@ -45,6 +45,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from veil.core.component import Component
 from veil.core.errors import InputError
@@ -83,12 +84,12 @@ class Frame:
 
     @classmethod
     def of(cls, xy: Floats) -> "Frame":
-        """Measure points (n, 2); a single place has no structure that could be kept."""
+        """Return the frame of points (n, 2), which must be at two places at least."""
         if len(xy) < LEAST:
-            raise InputError(f"Utility needs at least {LEAST} points; there are {len(xy)}.")
+            raise InputError(f"Utility needs at least {LEAST} points. Got {len(xy)} instead.")
         spread = standard_distance(xy)
         if not spread > 0:
-            raise InputError("Utility needs points at two places at least; all are at one.")
+            raise InputError("Utility needs points at two or more places. All are at one place.")
         return cls(xy.min(axis=0), xy.max(axis=0), xy.mean(axis=0), spread, len(xy))
 
     @property
@@ -98,7 +99,7 @@ class Frame:
 
     @property
     def area(self) -> float:
-        """Square metres of the box."""
+        """Area of the box in square metres."""
         return float(np.prod(self.sides))
 
 
@@ -112,27 +113,27 @@ def standard_distance(xy: Floats) -> float:
 
 
 class Measure(Component):
-    """Compares a released map with the true one, whatever the order of their points.
+    """Compares a released map with the true one, from 1 (identical) to 0 (worthless).
 
-    1 is the true map itself, 0 is worth nothing.
+    The order of the points does not matter.
     """
 
     @abstractmethod
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Return how alike two maps are, from 0 to 1; both are (n, 2) in metres."""
+        """Return the similarity of two maps (n, 2) in metres, from 0 to 1."""
 
 
 Part = Callable[[Floats, Floats, Frame], float]
 
 
-def alike(one: float, other: float) -> float:
+def alike(first: float, second: float) -> float:
     """Return the smaller divided by the larger of two amounts; 1 if both are 0.
 
     >>> alike(2.0, 4.0), alike(0.0, 0.0)
     (0.5, 1.0)
     """
-    largest = max(one, other)
-    return min(one, other) / largest if largest > 0 else 1.0
+    largest = max(first, second)
+    return min(first, second) / largest if largest > 0 else 1.0
 
 
 STEPS = 20  # radii, up to a quarter of the shorter side
@@ -144,10 +145,10 @@ def radii(frame: Frame) -> Floats:
 
 
 def pairs_within(xy: Floats, distances: Floats) -> Floats:
-    """Return how many ordered pairs of points (n, 2) are at most that far apart, for each."""
+    """Return the number of ordered pairs of points (n, 2) within each of the distances."""
     points = tree(xy)
-    found = points.count_neighbors(points, distances)
-    return np.asarray(found, dtype=np.float64) - len(xy)  # each is its own neighbour
+    counts = points.count_neighbors(points, distances)
+    return np.asarray(counts, dtype=np.float64) - len(xy)  # each point is its own neighbour
 
 
 def nearest(xy: Floats) -> Floats:
@@ -157,7 +158,7 @@ def nearest(xy: Floats) -> Floats:
 
 
 def clark_evans(xy: Floats, frame: Frame) -> float:
-    """Return the Clark-Evans index: 1 for points at random, less where they stand in clusters."""
+    """Return the Clark-Evans index: 1 for random points, less for clustered ones."""
     usual = 0.5 * float(np.sqrt(frame.area / frame.n))
     return float(nearest(xy).mean()) / usual if usual else float("nan")
 
@@ -167,8 +168,8 @@ class Ripley(Measure):
 
     name: ClassVar[str] = "ripley"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         before = pairs_within(original, radii(frame))
         after = pairs_within(released, radii(frame))
         most = float(np.maximum(before, after).sum())
@@ -176,41 +177,41 @@ class Ripley(Measure):
 
 
 class Neighbours(Measure):
-    """Mean distances to the nearest neighbour, the smaller by the larger."""
+    """Ratio of the mean distances to the nearest neighbour, the smaller over the larger."""
 
     name: ClassVar[str] = "neighbours"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         del frame  # it is the same on both sides
         return alike(float(nearest(original).mean()), float(nearest(released).mean()))
 
 
 NEIGHBOURS = 8
-_MOST = 20_000_000  # near pairs that are held at once: about 320 MB
+_MOST = 20_000_000  # near pairs in memory: about 320 MB
 
 
 def moran(xy: Floats, values: Floats, neighbours: int = NEIGHBOURS) -> float:
-    """Return Moran's I of values (n,) at points (n, 2); near 0 where they stand at random."""
+    """Return Moran's I of values (n,) at points (n, 2), near 0 for random places."""
     k = min(neighbours, len(xy) - 1)
     away = values - values.mean()
     total = float(away @ away)
     if not total > 0:
-        raise InputError("Moran's I needs values that differ; all are the same.")
-    _, found = tree(xy).query(xy, k=k + 1)
-    own = found == np.arange(len(xy))[:, None]  # need not come first among points of one place
-    near = np.take_along_axis(found, np.argsort(own, axis=1, kind="stable")[:, :k], axis=1)
+        raise InputError("Moran's I needs values that differ. All are equal.")
+    _, rows = tree(xy).query(xy, k=k + 1)
+    own = rows == np.arange(len(xy))[:, None]  # not always first if points share a place
+    near = np.take_along_axis(rows, np.argsort(own, axis=1, kind="stable")[:, :k], axis=1)
     return float(away[near].sum(axis=1) @ away) / (k * total)
 
 
 def knox(xy: Floats, times: Floats, metres: float, seconds: float) -> int:
-    """Return how many pairs are at most `metres` and `seconds` apart."""
+    """Return the number of pairs at most `metres` and `seconds` apart."""
     points = tree(xy)
     count = (int(points.count_neighbors(points, metres)) - len(xy)) // 2
     if count > _MOST:
         raise InputError(
-            f"{count:,} pairs are near in space, and at most {_MOST:,} can be looked at; give a"
-            " smaller distance."
+            f"At most {_MOST:,} pairs may be near in space. Got {count:,} instead. Try a smaller"
+            " distance."
         )
     pairs = points.query_pairs(metres, output_type="ndarray")  # (pairs, 2)
     return int((np.abs(times[pairs[:, 0]] - times[pairs[:, 1]]) <= seconds).sum())
@@ -218,25 +219,25 @@ def knox(xy: Floats, times: Floats, metres: float, seconds: float) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Served:
-    """The facilities that points are nearest to.
+    """Comparison of the nearest facilities of points before and after a release.
 
     Attributes
     ----------
-    kept
+    unchanged
         (m,) share of the points whose nearest facility is unchanged, by release.
     before, after
         Weight of the points by facility: (f,) of the original, (m, f) of the releases.
     """
 
-    kept: Floats
+    unchanged: Floats
     before: Floats
     after: Floats
 
 
 def nearest_facility(places: Floats, facilities: Floats) -> Ids:
-    """Return the number (n,) of the facility (f, 2) that is nearest to each place (n, 2)."""
-    _, found = tree(facilities).query(places)
-    return np.asarray(found, dtype=np.int64)
+    """Return the index (n,) of the facility (f, 2) nearest to each place (n, 2)."""
+    _, rows = tree(facilities).query(places)
+    return np.asarray(rows, dtype=np.int64)
 
 
 def compare_facilities(
@@ -245,13 +246,13 @@ def compare_facilities(
     """Compare the nearest facilities (f, 2) of points (n, 2) and of their releases (m, n, 2)."""
     before = nearest_facility(original, facilities)
     after = np.stack([nearest_facility(released, facilities) for released in releases])
-    counts = np.stack([_weight(one, weights, len(facilities)) for one in (before, *after)])
+    counts = np.stack([_weight(rows, weights, len(facilities)) for rows in (before, *after)])
     return Served((after == before).mean(axis=1), counts[0], counts[1:])
 
 
 def _weight(nearest: Ids, weights: Floats, count: int) -> Floats:
-    found: Floats = np.bincount(nearest, weights, minlength=count).astype(np.float64)
-    return found
+    totals: Floats = np.bincount(nearest, weights, minlength=count).astype(np.float64)
+    return totals
 
 
 class Centre(Measure):
@@ -259,20 +260,20 @@ class Centre(Measure):
 
     name: ClassVar[str] = "centre"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         del original  # its centre is that of the frame
         away = float(np.linalg.norm(released.mean(axis=0) - frame.centre))
         return 1 - min(1.0, away / frame.spread)
 
 
 class Dispersion(Measure):
-    """Standard distances, the smaller by the larger."""
+    """Ratio of the standard distances, the smaller over the larger."""
 
     name: ClassVar[str] = "dispersion"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         del original
         return alike(frame.spread, standard_distance(released))
 
@@ -288,27 +289,27 @@ def bandwidth(frame: Frame) -> float:
 
 
 def centres(frame: Frame) -> tuple[Floats, Floats]:
-    """Return where the columns (64,) and the rows (64,) of cells have their middle."""
+    """Return the centres of the columns (64,) and the rows (64,) of cells."""
     steps = (np.arange(CELLS) + 0.5) / CELLS
     low, sides = frame.low - 0.1 * frame.sides, 1.2 * frame.sides
     return low[0] + steps * sides[0], low[1] + steps * sides[1]
 
 
 def surface(xy: Floats, frame: Frame) -> Floats:
-    """Return the density (64, 64) of points (n, 2), rows of cells going north, up to a factor."""
+    """Return the density (64, 64) of points (n, 2) up to a factor; rows go north."""
     columns, rows = centres(frame)
     width = 2 * bandwidth(frame) ** 2
-    found: Floats = np.zeros((CELLS, CELLS))
+    density: Floats = np.zeros((CELLS, CELLS))
     for start in range(0, len(xy), _BLOCK):
         part = xy[start : start + _BLOCK]
         across = np.exp(-np.square(part[:, :1] - columns) / width)  # (b, 64)
         along = np.exp(-np.square(part[:, 1:] - rows) / width)
-        found += along.T @ across
-    return found
+        density += along.T @ across
+    return density
 
 
 def hottest(cells: Floats) -> Ids:
-    """Return the numbers of the densest tenth of the cells; of equal ones the first."""
+    """Return the indices of the densest tenth of the cells; ties go to the lower index."""
     return np.argsort(-cells.ravel(), kind="stable")[:HOT]
 
 
@@ -317,8 +318,8 @@ class Density(Measure):
 
     name: ClassVar[str] = "density"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         before, after = surface(original, frame).ravel(), surface(released, frame).ravel()
         before, after = before - before.mean(), after - after.mean()
         size = float(np.linalg.norm(before) * np.linalg.norm(after))
@@ -330,12 +331,12 @@ class Hotspots(Measure):
 
     name: ClassVar[str] = "hotspots"
 
+    @override
     def value(self, original: Floats, released: Floats, frame: Frame) -> float:
-        """Compare a released map with the true one."""
         before = hottest(surface(original, frame))
         after = hottest(surface(released, frame))
-        both = len(np.intersect1d(before, after))
-        return both / (2 * HOT - both)
+        common_cells = len(np.intersect1d(before, after))
+        return common_cells / (2 * HOT - common_cells)
 
 
 NEAR, SOON = 1 / 4, 1 / 20  # of the standard distance, and of the whole time
@@ -344,7 +345,7 @@ NEAR, SOON = 1 / 4, 1 / 20  # of the standard distance, and of the whole time
 def other_figures(
     original: Points,
     true: Floats,
-    seen: Floats,
+    masked: Floats,
     releases: Floats,
     facilities: Floats | None = None,
     values: Floats | None = None,
@@ -353,22 +354,22 @@ def other_figures(
 ) -> dict[str, Estimate]:
     """Return figures by name, each a mean over the releases (m, n, 2) with its interval.
 
-    `true` (n, 2) and `seen` (m, n, 2) are the same points in metres of a plane.
+    `true` (n, 2) and `masked` (m, n, 2) are the originals and releases in metres of a plane.
     """
-    found: dict[str, Estimate] = {}
+    figures: dict[str, Estimate] = {}
     if ordered:
-        found |= _displacement(original, releases)
+        figures |= _displacement(original, releases)
     if facilities is not None:
-        found |= _facilities(original, true, seen, facilities, ordered)
+        figures |= _facilities(original, true, masked, facilities, ordered)
     if ordered and values is not None:
-        found |= _moran(true, seen, values)
+        figures |= _moran(true, masked, values)
     if ordered and original.times is not None:
-        found |= _knox(true, seen, original.times)
-    return found
+        figures |= _knox(true, masked, original.times)
+    return figures
 
 
 def _displacement(original: Points, releases: Floats) -> dict[str, Estimate]:
-    metres = np.stack([distance(one, original.xy, original.crs) for one in releases])
+    metres = np.stack([distance(places, original.xy, original.crs) for places in releases])
     return {
         "mean displacement": bootstrap(metres.mean(axis=1)),
         "median displacement": bootstrap(np.median(metres, axis=1)),
@@ -377,33 +378,33 @@ def _displacement(original: Points, releases: Floats) -> dict[str, Estimate]:
 
 
 def _facilities(
-    original: Points, true: Floats, seen: Floats, facilities: Floats, ordered: bool
+    original: Points, true: Floats, masked: Floats, facilities: Floats, ordered: bool
 ) -> dict[str, Estimate]:
     weights = np.ones(len(true)) if original.weights is None else original.weights
-    found = compare_facilities(true, seen, facilities, weights)
-    told = {"same facility": bootstrap(found.kept)} if ordered else {}
-    for number, (before, after) in enumerate(zip(found.before, found.after.T, strict=True), 1):
-        told[f"facility {number} before"] = bootstrap([before])
-        if ordered:  # weights go with the rows
-            told[f"facility {number} after"] = bootstrap(after)
-    return told
+    served = compare_facilities(true, masked, facilities, weights)
+    figures = {"same facility": bootstrap(served.unchanged)} if ordered else {}
+    for number, (before, after) in enumerate(zip(served.before, served.after.T, strict=True), 1):
+        figures[f"facility {number} before"] = bootstrap([before])
+        if ordered:  # weights are per row
+            figures[f"facility {number} after"] = bootstrap(after)
+    return figures
 
 
-def _moran(true: Floats, seen: Floats, values: Floats) -> dict[str, Estimate]:
-    given = np.asarray(values, dtype=np.float64)
-    if given.shape != (len(true),) or not np.isfinite(given).all():
+def _moran(true: Floats, masked: Floats, values: Floats) -> dict[str, Estimate]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (len(true),) or not np.isfinite(array).all():
         raise InputError("Moran's I needs one finite value for each point.")
     return {
-        "Moran's I before": bootstrap([moran(true, given)]),
-        "Moran's I after": bootstrap([moran(one, given) for one in seen]),
+        "Moran's I before": bootstrap([moran(true, array)]),
+        "Moran's I after": bootstrap([moran(places, array) for places in masked]),
     }
 
 
-def _knox(true: Floats, seen: Floats, times: Floats) -> dict[str, Estimate]:
+def _knox(true: Floats, masked: Floats, times: Floats) -> dict[str, Estimate]:
     near, soon = NEAR * standard_distance(true), SOON * float(np.ptp(times))
     return {
         "Knox pairs before": bootstrap([knox(true, times, near, soon)]),
-        "Knox pairs after": bootstrap([knox(one, times, near, soon) for one in seen]),
+        "Knox pairs after": bootstrap([knox(places, times, near, soon) for places in masked]),
     }
 
 
@@ -425,12 +426,12 @@ PARTS: Mapping[str, Part] = {
     part.name: part.value
     for part in (Ripley(), Neighbours(), Density(), Hotspots(), Centre(), Dispersion())
 }
-"""The six measures whose mean is the utility; those of plugins are shown beside it."""
+"""The six measures whose mean is the utility; plugin measures are reported separately."""
 
 
 @dataclass(frozen=True, eq=False)
 class Utility:
-    """What a release is still worth, in [0, 1], and what is shown beside it.
+    """The utility of a release in [0, 1], and other figures.
 
     Attributes
     ----------
@@ -439,11 +440,11 @@ class Utility:
     parts
         By name: ripley, neighbours, density, hotspots, centre, dispersion.
     beside
-        What is not in the score, by name: displacement in metres, facilities, Moran's I, Knox; see
-        `veil.places.measures`.
+        Figures that are not in the score, by name: displacement in metres, facilities, Moran's I,
+        Knox; see `veil.places.measures`.
 
-    Each is a mean over the releases, with the 95 % bootstrap interval over them; one release shows
-    no variation, and its interval says nothing.
+    Each figure is a mean over the releases, with its 95 % bootstrap interval. The interval of a
+    single release is meaningless.
     """
 
     score: Estimate
@@ -459,9 +460,9 @@ def parts_of(original: Floats, released: Floats) -> dict[str, float]:
 
 def score_releases(original: Floats, releases: Floats) -> Utility:
     """Return the utility of releases (m, n, 2) of points (n, 2), all in metres of one plane."""
-    found = [parts_of(original, released) for released in releases]
-    parts = {name: bootstrap([one[name] for one in found]) for name in PARTS}
-    return Utility(bootstrap([float(np.mean(list(one.values()))) for one in found]), parts)
+    rows = [parts_of(original, released) for released in releases]
+    parts = {name: bootstrap([row[name] for row in rows]) for name in PARTS}
+    return Utility(bootstrap([float(np.mean(list(row.values()))) for row in rows]), parts)
 
 
 def utility(
@@ -472,9 +473,9 @@ def utility(
     values: Floats | None = None,
     ordered: bool = True,
 ) -> Utility:
-    """Return what a release is still worth, and figures beside it.
+    """Return the utility of a release, and other figures.
 
-    Longitude and latitude are taken to a plane around the original points (see
+    Longitude and latitude are projected to a plane around the original points (see
     `veil.places.projection`).
 
     Parameters
@@ -482,34 +483,34 @@ def utility(
     masked
         Points, a Release, or an array (m, n, 2) of m releases of the same n points.
     facilities
-        Pumps, clinics, shops: is the nearest one still the same?
+        Places such as pumps, clinics or shops, to check whether the nearest is still the same.
     values
         (n,) a value of each point, for Moran's I.
     ordered
-        Whether the rows of both are of the same subjects. Where they are not, which the six parts
-        do not mind, nothing is said of single points.
+        Whether the rows of both are of the same subjects. If not, the figures that compare single
+        points are left out; the six parts need no order.
     """
     codes = [crs_of(masked, original), original.crs]
     common(*codes, *([facilities.crs] if facilities is not None else []))
     releases = releases_of(masked)
     if releases.shape[1] != len(original):
         raise InputError(
-            f"There must be as many released points as originals: {len(original):,} and not"
-            f" {releases.shape[1]:,}."
+            f"There must be {len(original):,} released points, one per original. Got"
+            f" {releases.shape[1]:,} instead."
         )
     flat = Flat.around(original.xy, original.crs)
-    true, seen = flat.metres(original.xy), flat.metres(releases)
-    found = score_releases(true, seen)
-    pumps = None if facilities is None else flat.metres(facilities.xy)
-    others = other_figures(original, true, seen, releases, pumps, values, ordered=ordered)
-    return Utility(found.score, found.parts, _plugin_figures(true, seen) | others)
+    true, flat_releases = flat.metres(original.xy), flat.metres(releases)
+    result = score_releases(true, flat_releases)
+    sites = None if facilities is None else flat.metres(facilities.xy)
+    others = other_figures(original, true, flat_releases, releases, sites, values, ordered=ordered)
+    return Utility(result.score, result.parts, _plugin_figures(true, flat_releases) | others)
 
 
-def _plugin_figures(true: Floats, seen: Floats) -> dict[str, Estimate]:
-    """Return the measures of other packages, each a mean over the releases."""
+def _plugin_figures(true: Floats, masked: Floats) -> dict[str, Estimate]:
+    """Return the values of plugin measures, each a mean over the releases."""
     frame = Frame.of(true)
     return {
-        name: bootstrap([MEASURES.parse(name).value(true, released, frame) for released in seen])
+        name: bootstrap([MEASURES.parse(name).value(true, released, frame) for released in masked])
         for name in MEASURES.names()
         if name not in PARTS
     }

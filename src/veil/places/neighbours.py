@@ -1,4 +1,4 @@
-"""The k-d tree of scipy, and how far one must go to have k people around."""
+"""The k-d tree of scipy, and the distance within which k people live."""
 
 from typing import Any
 
@@ -22,30 +22,31 @@ def tree(xy: "Floats") -> Any:  # noqa: ANN401 - scipy has no types
     return cKDTree(xy)
 
 
-_ROWS = 2**14  # points asked for at a time
+_ROWS = 2**14  # points per query
 
 
 def radius_for_k(points: Points, population: Points, k: float) -> Floats:
-    """Return metres (n,) to the place at which the cumulated weight of the population reaches k.
+    """Return the distance (n,) in metres within which k people of the population live.
 
-    People at the same distance are counted together; the point itself counts when it is in the
-    population. The weights of the population are people; without them each place is one.
+    The weights of the population are numbers of people, by default one per place. People at the
+    same distance are counted together; the point itself counts if it is in the population.
     """
     on = common(points.crs, population.crs)
     return reach(points.xy, population, k, on)
 
 
 def reach(xy: Floats, population: Points, k: float, on: Surface, *, moved: bool = False) -> Floats:
-    """Return the same for coordinates (n, 2); `moved` asks for a radius above 0.
+    """Return `radius_for_k` for coordinates (n, 2).
 
-    Where k people live at the very place the radius is 0: then it is that of the next place.
+    If k people live at the place of a point, its radius is 0, or with `moved` the distance to the
+    next place.
     """
     if not k > 0:
         raise ParameterError(f"The 'k' argument must be above 0. Got {k!r} instead.")
     people = np.ones(len(population)) if population.weights is None else population.weights
     if people.sum() < k:
         raise InputError(
-            f"The population must have at least {k:g} people; it has {people.sum():g}."
+            f"The population must have at least {k:g} people. Got {people.sum():g} instead."
         )
     index, here = tree(on.embed(population.xy)), on.embed(xy)
     radii = np.empty(len(xy))
@@ -55,26 +56,27 @@ def reach(xy: Floats, population: Points, k: float, on: Surface, *, moved: bool 
     lost = np.flatnonzero(np.isinf(radii))
     if len(lost):
         raise InputError(
-            f"{row_numbers(lost)} must have somebody at another place around; enlarge the"
+            f"{row_numbers(lost)} must have someone at another place nearby. Enlarge the"
             " population."
         )
     return radii
 
 
 def _chords(index: Any, here: Floats, people: Floats, k: float, *, moved: bool) -> Floats:  # noqa: ANN401
-    """Ask for more and more neighbours, until their weight is enough."""
-    chords, left = np.full(len(here), np.inf), np.arange(len(here))
+    """Return the distances in the embedding, by queries for more and more neighbours."""
+    chords, pending = np.full(len(here), np.inf), np.arange(len(here))
     most = len(people)
     count = min(most, max(2, int(np.ceil(k / max(1.0, people.mean()))) + 1))
-    while len(left):
-        apart, rows = index.query(here[left], k=count)
-        apart, rows = apart.reshape(len(left), count), rows.reshape(len(left), count)
+    while len(pending):
+        gaps, rows = index.query(here[pending], k=count)
+        gaps, rows = gaps.reshape(len(pending), count), rows.reshape(len(pending), count)
         enough = people[rows].cumsum(axis=1) >= k * (1 - 1e-12)
         if moved:
-            enough &= apart > 0
+            enough &= gaps > 0
         done = enough.any(axis=1)
-        chords[left[done]] = np.take_along_axis(apart, enough.argmax(axis=1)[:, None], 1)[done, 0]
-        left = left[~done]
+        radii = np.take_along_axis(gaps, enough.argmax(axis=1)[:, None], 1)[:, 0]
+        chords[pending[done]] = radii[done]
+        pending = pending[~done]
         if count == most:
             break
         count = min(most, 2 * count)

@@ -1,4 +1,4 @@
-"""Draw releases of points: maps as files, and pictures in reports of studies."""
+"""Draw releases of points, as map files and in study reports."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,23 +29,23 @@ def plot(
     kind: Kind = "map",
     release: int = 0,
 ) -> Path:
-    """Draw a release to an SVG file, whole or not at all, and return its path.
+    """Draw a release to an SVG file, completely or not at all, and return its path.
 
-    There are no tiles and there is no network. True points are drawn only if they are passed; the
-    map is then marked "not for release", and only its owner may read the file.
+    The map has no tiles and needs no network. If the originals are passed, they are drawn, too;
+    the map is then marked "not for release", and only its owner can read the file.
 
     Parameters
     ----------
     kind
-        ``map``; or, with the originals, ``density`` before and after, or the ``rose`` of the
-        displacements.
+        ``map``; with the originals also ``density`` (before and after) or ``rose`` (the
+        displacements).
     """
     target = Path(path)
     if target.suffix.lower() != ".svg":
-        raise InputError("A map is written as SVG; name a file that ends in .svg.")
-    drawn = drawing(masked, original, kind=kind, release=release)
+        raise InputError("A map is written as SVG. Name a file that ends in .svg.")
+    svg = drawing(masked, original, kind=kind, release=release)
     with whole_file(target, private=original is not None) as part:
-        part.write_text(drawn, encoding="utf-8")
+        part.write_text(svg, encoding="utf-8")
     return target
 
 
@@ -63,14 +63,14 @@ def drawing(
             f"The 'kind' of a drawing must be one of {', '.join(get_args(Kind))}."
         )
     if original is None and kind != "map":
-        raise InputError(f"A drawing of the kind '{kind}' needs the originals; hand them in.")
+        raise InputError(f"A drawing of the kind '{kind}' needs the originals.")
     if original is None:
         return draw_points(Flat.around(xy, masked.crs).metres(xy), maker)
     common(masked.crs, original.crs)
     if len(original) != len(xy):
         raise InputError(
-            f"There must be as many released points as originals: {len(original):,} and not"
-            f" {len(xy):,}."
+            f"There must be {len(original):,} released points, one per original. Got {len(xy):,}"
+            " instead."
         )
     if kind == "map":
         flat = Flat.around(np.concatenate([xy, original.xy]), masked.crs)
@@ -84,7 +84,9 @@ def _points_of(masked: Points | Release, release: int) -> tuple[Floats, str]:
     if isinstance(masked, Points):
         return masked.xy, ""
     if not 0 <= release < masked.size:
-        raise InputError(f"There are {masked.size} releases, from 0; there is no {release}.")
+        raise InputError(
+            f"The 'release' must be from 0 to {masked.size - 1}. Got {release} instead."
+        )
     return masked.xy[release], masked.method
 
 
@@ -101,26 +103,26 @@ def _surface(cells: Floats) -> Surface:
     return Surface(cells, hot.reshape(cells.shape))
 
 
-MOST_PICTURES = 6  # configurations that are drawn
+MOST_PICTURES = 6  # configurations
 Draw = Callable[[str, int, str], Release]
 
 _HINT = (
-    "The first release of some configurations, drawn again from their seeds. What was made with"
-    " the true points is not for release: keep this report to yourself."
+    "The first release of some configurations, redrawn from their seeds. Pictures with the true"
+    " points are not for release, so keep this report private."
 )
 
 
 def picture_sections(points: Points, cells: Sequence[Cell], draw: Draw) -> list[Section]:
-    """Return a section with pictures of some cells: the ends of each curve first."""
+    """Return a section with pictures of at most six cells."""
     parts: list[Markup] = [tag("p", _HINT, class_="hint")]
     for cell in choose_cells(cells):
         release = draw(str(cell.mechanism), cell.size, cell.release.key)
-        parts += [tag("h3", str(cell.mechanism)), tag("div", *_drawn(points, release))]
+        parts += [tag("h3", str(cell.mechanism)), tag("div", *_pictures(points, release))]
     return [Section("maps", "Maps", tuple(parts), private=True)]
 
 
 def choose_cells(cells: Sequence[Cell]) -> list[Cell]:
-    """Return at most six cells, of as many mechanisms as possible."""
+    """Return at most six cells of as many mechanisms as possible, at the ends of their curves."""
     curves: dict[str, list[Cell]] = {}
     for cell in cells:
         curves.setdefault(cell.mechanism.name, []).append(cell)
@@ -130,7 +132,7 @@ def choose_cells(cells: Sequence[Cell]) -> list[Cell]:
     return [cell for cell in cells if cell.release.key in keys]
 
 
-def _drawn(points: Points, release: Release) -> list[Markup]:
+def _pictures(points: Points, release: Release) -> list[Markup]:
     flat = Flat.around(points.xy, points.crs)
-    true, seen = flat.metres(points.xy), flat.metres(release.xy[0])
-    return [draw_points(seen, release.method), surfaces(true, seen), draw_rose(true, seen)]
+    true, masked = flat.metres(points.xy), flat.metres(release.xy[0])
+    return [draw_points(masked, release.method), surfaces(true, masked), draw_rose(true, masked)]

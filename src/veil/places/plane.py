@@ -1,4 +1,4 @@
-"""Place mechanisms on the risk-utility plane, also one mechanism at several strengths."""
+"""The risk-utility plane of place mechanisms, with presets for several strengths of each."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ METRES = (5, 10, 25, 50, 100, 250, 500, 1_000, 2_500)
 
 
 def ladder(name: str) -> list[str]:
-    """Return the presets of a mechanism, each farther than the last.
+    """Return the presets of a mechanism, in increasing order of distance.
 
     >>> ladder("donut")[:2]
     ['donut(low=0.5, high=5)', 'donut(low=1, high=10)']
@@ -38,7 +38,7 @@ def plane(
     *,
     population: Points | None = None,
 ) -> Plane:
-    """Protect points by each mechanism, attack the releases, and measure what they are worth.
+    """Return the risk and utility of each mechanism on these points.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ def plane(
     register
         Addresses that the attacker guesses from.
     attacker, guesses
-        Who attacks, and how many guesses it has for each point. It knows the mechanism.
+        The attack, which knows the mechanism, and its number of guesses for each point.
     population
         For mechanisms that need one; the register by default.
     """
     if isinstance(guesses, bool) or not isinstance(guesses, int) or guesses < 1:
-        raise ParameterError("The 'guesses' must be a whole number >= 1.")
+        raise ParameterError("The 'guesses' must be an integer >= 1.")
     people = register if population is None else population
-    allowed = None if guesses in (1, 10) else guesses  # these two are measured anyway
+    allowed = None if guesses in (1, 10) else guesses  # 1 and 10 are always measured
     material = PlacesMaterial("points", pts, register, people, allowed)
     experiment = Places.of(material, rng, within="")
     return studies.plane(experiment, specs, [attacker], measure=within(guesses))

@@ -14,30 +14,31 @@ from veil.core.types import Floats, Ids
 from veil.places.crs import check_crs, quarter, row_numbers
 
 Texts = NDArray[np.str_]
-FARTHEST = 1e9  # metres, or whatever a code counts in
+FARTHEST = 1e9  # in the unit of the code
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Places of n subjects, and what is known beside; everything else is refused here.
+    """Places of n subjects, with optional ids, weights, times and users, all checked.
 
     Attributes
     ----------
     xy
-        (n, 2) float64: metres, or longitude and latitude in degrees, or as `crs` says.
+        (n, 2) float64: metres, longitude and latitude in degrees, or coordinates of `crs`.
     crs
         None for a plane in metres, else a code such as ``EPSG:4326``.
     ids
-        (n,) texts that are all different, or None.
+        (n,) distinct texts, or None.
     weights
-        (n,) people at each place, or None: one each. None is below 0, and some are above.
+        (n,) numbers of people at each place, or None for one each. They must be at least 0, and
+        not all 0.
     times
-        (n,) seconds, or ISO 8601 texts, kept as seconds since 1970 (GMT where no zone is told).
+        (n,) seconds, or ISO 8601 texts (GMT without a zone), stored as seconds since 1970.
     users
-        (n,) texts: who each fix of a trace is of, or None.
+        (n,) texts, the user of each fix of a trace, or None.
     columns
-        Other columns of a file, by name; they leave only when `veil.places.save` is told to keep
-        them, and no message shows them.
+        Other columns of a file, by name. `veil.places.save` writes only those in `keep`, and no
+        message shows them.
     """
 
     xy: Floats
@@ -51,9 +52,9 @@ class Points:
     def __post_init__(self) -> None:
         xy = _floats(self.xy, "coordinates")
         if xy.ndim != 2 or xy.shape[1] != 2:
-            raise InputError("Points must be rows of two numbers; hand in an array (n, 2).")
+            raise InputError("Points must be rows of two numbers. Pass an array (n, 2).")
         if not len(xy):
-            raise InputError("There must be at least one point; there is none.")
+            raise InputError("There must be at least one point. Got none.")
         object.__setattr__(self, "crs", check_crs(self.crs))
         object.__setattr__(self, "xy", check_coordinates(xy, self.crs))
         for name in _CHECKS:
@@ -69,46 +70,46 @@ class Points:
         return f"Points({len(self):,} rows, crs={self.crs!r})"
 
     def take(self, rows: NDArray[Any]) -> "Points":
-        """Return some of the rows, by their positions or by a mask (n,)."""
+        """Return the points at some rows, given by positions or by a mask (n,)."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        kept = {
+        attributes = {
             name: None if (values := getattr(self, name)) is None else values[at]
             for name in ("ids", "weights", "times", "users")
         }
         columns = {name: [values[int(i)] for i in at] for name, values in self.columns.items()}
-        return Points(self.xy[at], self.crs, **kept, columns=columns)
+        return Points(self.xy[at], self.crs, **attributes, columns=columns)
 
 
 def check_values(name: str, values: ArrayLike, n: int) -> NDArray[Any]:
-    """Return what stands beside n points (ids, weights, times or users), or raise."""
+    """Return the ids, weights, times or users of n points as a checked array, or raise."""
     array: NDArray[Any] = _CHECKS[name](values, n)
     return array
 
 
 def check_coordinates(xy: Floats, crs: str | None) -> Floats:
-    """Return a copy that nobody can write to, or raise with the rows that are no place."""
+    """Return a read-only copy, or raise with the rows that are not valid coordinates."""
     bad = np.flatnonzero(~np.isfinite(xy).all(axis=1))
     if len(bad):
-        raise InputError(f"{row_numbers(bad)} must be finite numbers; repair or leave them out.")
+        raise InputError(f"{row_numbers(bad)} must be finite numbers. Repair or remove them.")
     far = np.flatnonzero(np.abs(xy).max(axis=1) > FARTHEST)
-    if len(far):  # where a number has no digits left for metres, nothing would be moved
-        raise InputError(f"{row_numbers(far)} must lie within 1,000,000 km of 0; check the units.")
+    if len(far):  # a number without digits left for metres would not move
+        raise InputError(f"{row_numbers(far)} must be within 1,000,000 km of 0. Check the units.")
     right = quarter(crs)
     if right is not None:
         _check_degrees(xy, right)
-    kept = xy.copy()
-    kept.flags.writeable = False
-    return kept
+    copy = xy.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 def _check_degrees(xy: Floats, right: float) -> None:
-    """Check angles, of which a right one is 90 degrees or what else the code counts in."""
+    """Check angles in the unit in which a right angle is `right`."""
     unit = "degrees" if right == 90 else "the unit of the code"
     wide = np.flatnonzero(np.abs(xy[:, 1]) > right)
     if len(wide):
         raise InputError(
             f"{row_numbers(wide)} must have a latitude (y) from -{right:g} to {right:g}, in"
-            f" {unit}; are longitude (x) and latitude swapped? In an array longitude comes first."
+            f" {unit}. Are longitude (x) and latitude swapped? In an array longitude comes first."
         )
     far = np.flatnonzero(np.abs(xy[:, 0]) > 2 * right)
     if len(far):
@@ -125,13 +126,13 @@ def _floats(values: ArrayLike, noun: str) -> Floats:
     except (TypeError, ValueError):
         floats = None
     if floats is None:
-        raise InputError(f"The {noun} must be numbers, as many in each row; repair them.")
+        raise InputError(f"The {noun} must be numbers, with as many in each row. Repair them.")
     return floats
 
 
-def _same_length(found: int, n: int, noun: str) -> None:
-    if found != n:
-        raise InputError(f"There must be as many {noun} as points: {n:,} and not {found:,}.")
+def _same_length(length: int, n: int, noun: str) -> None:
+    if length != n:
+        raise InputError(f"There must be {n:,} {noun}, one per point. Got {length:,} instead.")
 
 
 def _texts(values: ArrayLike, n: int, noun: str) -> Texts:
@@ -142,12 +143,12 @@ def _texts(values: ArrayLike, n: int, noun: str) -> Texts:
 
 def _users(values: ArrayLike, n: int) -> Texts:
     users = _texts(values, n, "users")
-    given = np.asarray(values, dtype=object)
+    entries = np.asarray(values, dtype=object)
     missing = np.flatnonzero(
-        [value is None or value != value or not str(value).strip() for value in given]
+        [value is None or value != value or not str(value).strip() for value in entries]
     )
     if len(missing):
-        raise InputError(f"{row_numbers(missing)} must have a user; say whose each fix is.")
+        raise InputError(f"{row_numbers(missing)} must have a user.")
     return users
 
 
@@ -156,9 +157,7 @@ def _ids(values: ArrayLike, n: int) -> Texts:
     _, first = np.unique(ids, return_index=True)
     again = np.setdiff1d(np.arange(len(ids)), first)
     if len(again):
-        raise InputError(
-            f"{row_numbers(again)} must have an id that no row above has; give each its own."
-        )
+        raise InputError(f"{row_numbers(again)} must not repeat the id of an earlier row.")
     return ids
 
 
@@ -167,16 +166,14 @@ def _weights(values: ArrayLike, n: int) -> Floats:
     _same_length(len(weights) if weights.ndim == 1 else 0, n, "weights")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise InputError(
-            f"{row_numbers(bad)} must have a weight that is finite and not below 0; repair it."
-        )
+        raise InputError(f"{row_numbers(bad)} must have a weight that is finite and not below 0.")
     if not weights.any():
-        raise InputError("Some weight must be above 0; all are 0.")
+        raise InputError("At least one weight must be above 0. All are 0.")
     return weights
 
 
 def _numbers(values: ArrayLike) -> Floats:
-    """Return numbers, nan for what is none."""
+    """Return values as numbers, nan for those that are not numbers."""
 
     def number(value: object) -> float:
         try:
@@ -194,7 +191,7 @@ def _numbers(values: ArrayLike) -> Floats:
 
 
 def _times(values: ArrayLike, n: int) -> Floats:
-    """Return seconds since 1970, of numbers or of ISO 8601 texts."""
+    """Return seconds since 1970 from numbers or ISO 8601 texts."""
     times = np.asarray(values)
     _same_length(len(times) if times.ndim == 1 else 0, n, "times")
     if times.dtype.kind == "M":
@@ -208,7 +205,7 @@ def _times(values: ArrayLike, n: int) -> Floats:
     bad = np.flatnonzero(~np.isfinite(seconds))
     if len(bad):
         raise InputError(
-            f"{row_numbers(bad)} must have a time in seconds, or as 2008-10-23T02:53:04."
+            f"{row_numbers(bad)} must have a time in seconds, or such as 2008-10-23T02:53:04."
         )
     return seconds
 
@@ -233,9 +230,9 @@ _CHECKS: dict[str, Callable[[Any, int], Any]] = {
 
 
 def trails(points: Points) -> Iterator[Ids]:
-    """Yield the rows of each user, in the order of time; rows at one time keep their order.
+    """Yield the rows of each user, in the order of time, then of rows.
 
-    Without users each row is a user of its own; without times the order is that of the rows.
+    Without users, each row is a separate user.
     """
     if points.users is None:
         yield from np.arange(len(points))[:, None]
@@ -247,26 +244,26 @@ def trails(points: Points) -> Iterator[Ids]:
 
 
 def most_fixes(points: Points) -> int:
-    """Return how many fixes the user has who has most."""
+    """Return the largest number of fixes of a user."""
     if points.users is None:
         return 1
     return int(np.unique(points.users, return_counts=True)[1].max())
 
 
 def thin(points: Points, seconds: float) -> Points:
-    """Keep the first fix of each user, and each one that is `seconds` after the last one kept.
+    """Return a trace thinned to fixes of each user that are at least `seconds` apart.
 
-    What is dropped is not released and costs nothing; the rows left keep their order. Protect the
-    result, and compare with it: it is the original of what is released.
+    The first fix of each user stays, and the order of rows does not change. Dropped fixes are not
+    released and cost nothing. Protect the result, and use it as the original in comparisons.
     """
     if not (seconds > 0 and math.isfinite(seconds)):
         raise ParameterError(f"The 'seconds' argument must be above 0. Got {seconds!r} instead.")
     if points.users is None or points.times is None:
-        raise InputError("A trace to be thinned must have users and times; hand in both.")
-    kept = np.zeros(len(points), dtype=np.bool_)
+        raise InputError("A trace to be thinned must have users and times.")
+    mask = np.zeros(len(points), dtype=np.bool_)
     for rows in trails(points):
         times, at = points.times[rows], 0
         while at < len(rows):
-            kept[rows[at]] = True
+            mask[rows[at]] = True
             at = int(np.searchsorted(times, times[at] + seconds, side="left"))
-    return points.take(kept)
+    return points.take(mask)

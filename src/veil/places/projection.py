@@ -1,21 +1,20 @@
-r"""Move points by metres, and measure metres between them: on a plane, or on the sphere.
+r"""Move points by metres, and measure distances in metres, on a plane or on the sphere.
 
-On the sphere of radius R = 6,371,008.8 m a displacement is the exponential map, on unit vectors,
-which knows neither pole nor antimeridian:
+On the sphere of radius R = 6,371,008.8 m a displacement is the exponential map on unit vectors,
+which has no singularity at the poles or the antimeridian:
 
 .. math:: q = p \cos(r/R) + (north \cos a + east \sin a) \sin(r/R)
 
 and the distance of two points is :math:`2R \arcsin(|p - q|/2)`. Against WGS84, distances differ by
 at most 0.56 %.
 
-A plane in metres around points, for what needs one: windows, pictures, similarities.
+`Flat` is a plane in metres around points, for maps, pictures and similarity transformations:
 
 .. math:: x = R \cos(\phi_0)\,(\lambda - \lambda_0), \quad y = R\,\phi
 
-with the middle latitude and the mean longitude of the points, so that the antimeridian lies on the
-far side. Near them it is true to a part in :math:`\frac12 (y/R)^2 + |\tan\phi_0|\,|y|/R`; it
-is for towns and regions, and no map of the world. Displacements and distances of points never go
-this way: see `veil.places.projection`.
+with the middle latitude and the mean longitude of the points, so that the antimeridian is on the
+far side. Near the points its relative error is :math:`\frac12 (y/R)^2 + |\tan\phi_0|\,|y|/R`, so
+it suits towns and regions but not the world. Displacements and distances of points never use it.
 """
 
 from collections.abc import Iterator
@@ -35,7 +34,7 @@ _FARTHEST = 1e12  # metres on a plane
 
 
 class Surface(Protocol):
-    """What points lie on; coordinates are those of `crs`, lengths are metres."""
+    """The surface of points: coordinates are those of `crs`, lengths are metres."""
 
     @property
     def crs(self) -> str | None:
@@ -48,27 +47,27 @@ class Surface(Protocol):
         ...
 
     def embed(self, xy: Floats) -> Floats:
-        """Map coordinates (n, 2) to where straight distances order as metres do: (n, d)."""
+        """Return points (n, d) whose straight distances are in the same order as metres."""
         ...
 
     def chord(self, metres: Floats) -> Floats:
-        """Turn metres into straight distances between embedded points."""
+        """Return the straight distances between embedded points for metres."""
         ...
 
     def metres(self, chord: Floats) -> Floats:
-        """Turn straight distances between embedded points into metres."""
+        """Return metres for straight distances between embedded points."""
         ...
 
     def move(self, xy: Floats, distance: Floats, azimuth: Floats) -> Floats:
         """Move points (n, 2) by metres (n,) in a direction (n,) in radians, from north by east."""
         ...
 
-    def seen(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
-        """Return metres (n,) and direction (n,) of points as seen from a centre (1, 2)."""
+    def polar(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
+        """Return distance (n,) and direction (n,) from a centre (1, 2) to points."""
         ...
 
     def lattice(self, xy: Floats, step: float, shift: float = 0.0) -> Floats:
-        """Move points (n, 2) to the lattice of `step` metres that is anchored at 0.
+        """Move points (n, 2) to the lattice with a spacing of `step` metres, anchored at 0.
 
         `shift` is 0 for its nodes, 0.5 for the centres of its cells.
         """
@@ -83,21 +82,21 @@ class Plane:
     metric: str = "euclidean metres"
 
     def embed(self, xy: Floats) -> Floats:
-        """Return the points as they are."""
+        """Return the points unchanged."""
         return xy
 
     def chord(self, metres: Floats) -> Floats:
-        """Return the same."""
+        """Return the metres unchanged."""
         return metres
 
     def metres(self, chord: Floats) -> Floats:
-        """Return the same."""
+        """Return the distances unchanged."""
         return chord
 
     def move(self, xy: Floats, distance: Floats, azimuth: Floats) -> Floats:
         """Add the displacement."""
         if np.max(distance) > _FARTHEST:
-            raise ParameterError("Points must move by less than 1e12 m; name shorter distances.")
+            raise ParameterError("Points must move by less than 1e12 m. Try shorter distances.")
         moved = np.empty_like(xy)
         np.sin(azimuth, out=moved[:, 0])
         np.cos(azimuth, out=moved[:, 1])
@@ -105,19 +104,19 @@ class Plane:
         moved += xy
         return moved
 
-    def seen(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
+    def polar(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
         """Return the polar coordinates."""
         east, north = (xy - centre).T
         return np.hypot(east, north), np.arctan2(east, north)
 
     def lattice(self, xy: Floats, step: float, shift: float = 0.0) -> Floats:
-        """Round to multiples of `step`, or to what lies halfway between."""
+        """Round to multiples of `step`, or to their midpoints."""
         return _rounded(xy, step, shift)
 
 
 @dataclass(frozen=True)
 class Sphere:
-    """Longitude and latitude, or a code that is taken to them and back."""
+    """The sphere, in longitude and latitude or in a code that is converted to them and back."""
 
     crs: str = LONLAT
     metric: str = "great-circle metres"
@@ -127,7 +126,7 @@ class Sphere:
         return unit_vectors(to_lonlat(xy, self.crs))
 
     def chord(self, metres: Floats) -> Floats:
-        """Return the length of the chord; half the way round is the farthest there is."""
+        """Return the length of the chord, at most that of half the circumference."""
         return 2 * np.sin(np.minimum(np.asarray(metres) / RADIUS, np.pi) / 2)
 
     def metres(self, chord: Floats) -> Floats:
@@ -139,20 +138,20 @@ class Sphere:
         lonlat = to_lonlat(xy, self.crs)
         if np.max(distance) > np.pi * RADIUS:
             raise ParameterError(
-                "Points on the sphere must move by less than half the way round it; name shorter"
+                "Points on the sphere must move by less than half its circumference. Try shorter"
                 " distances."
             )
         return from_lonlat(_along(lonlat, np.asarray(distance), np.asarray(azimuth)), self.crs)
 
-    def seen(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
-        """Return the logarithmic map: the length and the first direction of a great circle."""
-        there = self.embed(xy)
+    def polar(self, centre: Floats, xy: Floats) -> tuple[Floats, Floats]:
+        """Return the logarithmic map: length and initial direction of the great circle."""
+        vectors = self.embed(xy)
         here, east, north = _frame(to_lonlat(centre, self.crs))
-        apart = self.metres(np.sqrt(((there - here) ** 2).sum(axis=1)))
-        return apart, np.arctan2((there * east).sum(axis=1), (there * north).sum(axis=1))
+        metres = self.metres(np.sqrt(((vectors - here) ** 2).sum(axis=1)))
+        return metres, np.arctan2((vectors * east).sum(axis=1), (vectors * north).sum(axis=1))
 
     def lattice(self, xy: Floats, step: float, shift: float = 0.0) -> Floats:
-        """Round to rows of latitude, and to columns that are as far apart on their row."""
+        """Round to rows of latitude, and to columns with the same spacing in their row."""
         lonlat = to_lonlat(xy, self.crs)
         high = float(np.degrees(step / RADIUS))
         lat = _rounded(lonlat[:, 1], high, shift, 90.0)
@@ -163,7 +162,7 @@ class Sphere:
 
 
 def _rounded(values: Floats, step: float | Floats, shift: float, limit: float = np.inf) -> Floats:
-    """Return the nearest of (i + shift) * step that is not beyond a limit on either side."""
+    """Return the nearest of (i + shift) * step within [-limit, limit]."""
     number = np.floor(values / step - shift + 0.5) + shift
     most = np.floor(limit / step - shift) + shift
     rounded: Floats = np.clip(number, -most, most) * step
@@ -171,7 +170,7 @@ def _rounded(values: Floats, step: float | Floats, shift: float, limit: float = 
 
 
 def surface(crs: str | None) -> Surface:
-    """Return what points of a code lie on."""
+    """Return the surface of points with a code."""
     return Plane() if crs is None else Sphere(crs)
 
 
@@ -179,8 +178,8 @@ def common(*codes: str | None) -> Surface:
     """Return the surface of points that must be in the same coordinates, or raise."""
     if len(set(codes)) != 1:
         raise InputError(
-            "Points that are compared must have one coordinate system; these have"
-            f" {' and '.join(sorted({code or 'a plane in metres' for code in codes}))}."
+            "Points to compare must have one coordinate system. Got"
+            f" {' and '.join(sorted({code or 'a plane in metres' for code in codes}))} instead."
         )
     return surface(codes[0])
 
@@ -218,38 +217,40 @@ def _along(lonlat: Floats, distance: Floats, azimuth: Floats) -> Floats:
 def destination(
     lon: ArrayLike, lat: ArrayLike, azimuth: ArrayLike, distance: ArrayLike
 ) -> tuple[Floats, Floats]:
-    """Return longitude and latitude reached from a point: degrees, from north by east, metres.
+    """Return the longitude and latitude reached from a point.
+
+    All angles are degrees; `azimuth` counts from north by east, and `distance` is in metres.
 
     >>> lon, lat = destination(0.0, 0.0, 90.0, 111_195.0797)
     >>> round(float(lon), 6), round(float(lat), 6)
     (1.0, 0.0)
     """
-    given = np.broadcast_arrays(
+    arrays = np.broadcast_arrays(
         *(np.asarray(a, np.float64) for a in (lon, lat, azimuth, distance))
     )
-    flat = [values.ravel() for values in given]
-    there = _along(np.column_stack(flat[:2]), flat[3], np.radians(flat[2]))
-    return there[:, 0].reshape(given[0].shape), there[:, 1].reshape(given[0].shape)
+    flat = [values.ravel() for values in arrays]
+    ends = _along(np.column_stack(flat[:2]), flat[3], np.radians(flat[2]))
+    return ends[:, 0].reshape(arrays[0].shape), ends[:, 1].reshape(arrays[0].shape)
 
 
 def distance(a: ArrayLike, b: ArrayLike, crs: str | None = None) -> Floats:
-    """Return metres (n,) between the rows of two arrays (n, 2)."""
+    """Return the distances (n,) in metres between the rows of two arrays (n, 2)."""
     on = surface(check_crs(crs))
-    one, other = (on.embed(np.atleast_2d(np.asarray(xy, np.float64))) for xy in (a, b))
-    return on.metres(np.sqrt(((one - other) ** 2).sum(axis=-1)))
+    first, second = (on.embed(np.atleast_2d(np.asarray(xy, np.float64))) for xy in (a, b))
+    return on.metres(np.sqrt(((first - second) ** 2).sum(axis=-1)))
 
 
-def pairs(on: Surface, one: Floats, other: Floats) -> Floats:
-    """Return metres (n, m) between embedded points (n, d) and (m, d)."""
-    square = np.zeros((len(one), len(other)))
-    for axis in range(one.shape[1]):
-        apart = one[:, axis, None] - other[None, :, axis]
-        square += np.square(apart, out=apart)
+def pairs(on: Surface, first: Floats, second: Floats) -> Floats:
+    """Return the distances (n, m) in metres between embedded points (n, d) and (m, d)."""
+    square = np.zeros((len(first), len(second)))
+    for axis in range(first.shape[1]):
+        gap = first[:, axis, None] - second[None, :, axis]
+        square += np.square(gap, out=gap)
     return on.metres(np.sqrt(square, out=square))
 
 
 def blocks(n: int, m: int, limit: int = BLOCK) -> Iterator[slice]:
-    """Cut n rows so that a block of m columns of float64 stays below `limit` bytes."""
+    """Yield slices of n rows, so that m float64 columns of a slice take at most `limit` bytes."""
     step = max(1, limit // (8 * max(1, m)))
     for start in range(0, n, step):
         yield slice(start, min(n, start + step))
@@ -260,7 +261,7 @@ _LEAST = 1e-6  # cosine of the middle latitude, at a pole
 
 @dataclass(frozen=True)
 class Flat:
-    """The plane around some points: `crs` None is one already, and stays as it is."""
+    """A plane in metres around some points; points with `crs` None are not changed."""
 
     crs: str | None
     lon: float = 0.0
@@ -296,9 +297,9 @@ class Flat:
 
 
 def middle(places: Floats, crs: str | None, weights: Floats | None = None) -> Floats:
-    """Return the mean (n, 2) of places (m, n, 2) over m, by weights (m, n) or all alike.
+    """Return the mean (n, 2) of places (m, n, 2) over m, optionally with weights (m, n).
 
-    On the sphere it is the direction of the mean of the unit vectors.
+    On the sphere it is the direction of the mean unit vector.
 
     >>> middle(np.array([[[179.0, 0.0]], [[-179.0, 0.0]]]), "EPSG:4326").round(9).tolist()
     [[180.0, 0.0]]

@@ -1,12 +1,11 @@
-r"""From points to a release, within a region and the budget of a user.
+r"""Release masked points, within a region and the budgets of users.
 
-Move released points to the place of a prior that is the best guess.
-For a released z and a public prior w over places y the point is
+Remapping moves a released point z to the best guess under a public prior w over places y:
 
 .. math:: \arg\min_c \sum_y P(y|z) \, d(c, y), \qquad P(y|z) \propto w_y f(z|y)
 
-over the places c of the prior: a function of z and the prior alone, so that it costs nothing as
-long as the prior is public.
+over the places c of the prior. It depends only on z and the prior, so it costs nothing if the
+prior is public.
 
 References
 ----------
@@ -33,7 +32,7 @@ from veil.core.types import Floats, Ids
 from veil.places.crs import row_numbers
 from veil.places.formats.columns import as_points
 from veil.places.mechanism import Mechanism
-from veil.places.mechanisms import mechanism as named
+from veil.places.mechanisms import mechanism as mechanism_of
 from veil.places.mechanisms.laplace import Laplace, Predictive
 from veil.places.neighbours import tree
 from veil.places.points import Points, most_fixes, trails
@@ -44,7 +43,7 @@ from veil.places.release import Release, Steps
 
 def remap(released: Floats, method: Mechanism, prior: Points, on: Surface) -> Floats:
     """Return the best guesses (n, 2) for released points (n, 2)."""
-    there = on.embed(prior.xy)
+    places = on.embed(prior.xy)
     people = np.ones(len(prior)) if prior.weights is None else prior.weights
     with np.errstate(divide="ignore"):
         beliefs = np.log(people)
@@ -53,16 +52,16 @@ def remap(released: Floats, method: Mechanism, prior: Points, on: Surface) -> Fl
         logs = method.log_density(released[block], prior.xy, on) + beliefs
         logs -= logs.max(axis=1, keepdims=True)
         shares = np.exp(logs, out=logs)
-        moved[block] = prior.xy[_best(shares, there, on)]
+        moved[block] = prior.xy[_best(shares, places, on)]
     return moved
 
 
-def _best(shares: Floats, there: Floats, on: Surface) -> Ids:
+def _best(shares: Floats, places: Floats, on: Surface) -> Ids:
     """Return, for each row of shares (n, m), the place with the least expected distance."""
     least = np.full(len(shares), np.inf)
     best = np.zeros(len(shares), dtype=np.int64)
-    for block in blocks(len(there), len(there), BLOCK // 4):
-        expected = shares @ pairs(on, there, there[block])
+    for block in blocks(len(places), len(places), BLOCK // 4):
+        expected = shares @ pairs(on, places, places[block])
         place = expected.argmin(axis=1)
         value = expected[np.arange(len(shares)), place]
         better = value < least
@@ -70,11 +69,11 @@ def _best(shares: Floats, there: Floats, on: Surface) -> Ids:
     return best
 
 
-_EXACT = 2.0**53  # seconds, from which on a double leaves some out
+_EXACT = 2.0**53  # seconds, beyond which a double cannot represent all integers
 
 
 def _minus(times: Floats, window: float) -> Floats:
-    """Return times - window, rounded down: a fix within a window is never left out."""
+    """Return times - window, rounded down, so that no fix within a window is omitted."""
     less = times - window
     back = times - less
     error = (times - (less + back)) + (back - window)  # exactly what rounding took off
@@ -85,17 +84,16 @@ _NOTHING: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
 
 
 class Budget(Component):
-    """What a user may spend, in all or within any `window` of seconds, over all calls.
+    """The epsilon that each user may spend, in total or within any `window` of seconds.
 
-    A fix costs the epsilon that its method asks for, times the releases of it; what finite
-    precision and the curvature of the Earth add stands in the cost of the release. Counted is the
-    worst case, before anything is drawn: a method whose steps may turn out cheaper is refused as
-    if none did. Epsilon is never lowered: what does not fit is not released, nor is the rest, and
-    then nothing is spent.
+    A fix costs the mechanism's epsilon times the number of releases; the cost of the release also
+    has the terms for finite precision and the curvature of the Earth. The worst case is charged
+    before anything is drawn, even if a mechanism's steps may turn out cheaper. Epsilon is never
+    lowered: if one fix exceeds the budget, nothing is released and nothing is spent.
 
-    What each user spent is remembered in this object, by the names in `Points.users`, and counts
-    in every later call that is handed the same object, also from several threads. Another object,
-    a copy in another process and the next run of a program know nothing of it.
+    This object stores the spending by the names in `Points.users`, for all calls that get the same
+    object, also from several threads. It is not shared with other objects, with copies in other
+    processes, or with later runs of a program.
     """
 
     name: ClassVar[str] = "budget"
@@ -107,17 +105,17 @@ class Budget(Component):
     _lock: Lock = PrivateAttr(default_factory=Lock)
 
     def spend(self, points: Points, method: Mechanism, size: int = 1) -> None:
-        """Count the fixes of all users, or raise if any user would have spent too much.
+        """Charge the fixes of all users, or raise if any user would exceed the budget.
 
-        It is spent before the draw: a release that fails afterwards has been paid.
+        The charge comes before the draw and is not refunded if the release fails afterwards.
         """
-        each = getattr(method, "epsilon", math.inf)
-        if method.guarantee.kind != "metric-dp" or not math.isfinite(each):
+        epsilon = getattr(method, "epsilon", math.inf)
+        if method.guarantee.kind != "metric-dp" or not math.isfinite(epsilon):
             raise BudgetError(
-                f"A budget needs a method with a guarantee; nothing is proved of {method.name}."
+                f"A budget needs a mechanism with a guarantee. {method.name} has none."
             )
-        if points.users is None:  # nobody could be told again in the next call
-            raise InputError("A budget needs the users of the points; hand them in.")
+        if points.users is None:  # the next call could not recognise them
+            raise InputError("A budget needs the users of the points. Pass 'users'.")
         times = self._times(points)
         with self._lock:
             after: dict[str, tuple[Floats, Floats]] = {}
@@ -125,26 +123,26 @@ class Budget(Component):
                 user = str(points.users[rows[0]])
                 past = self._spent.get(user, _NOTHING)
                 at = np.concatenate([past[0], times[rows]])
-                costs = np.concatenate([past[1], np.full(len(rows), each * size)])
+                costs = np.concatenate([past[1], np.full(len(rows), epsilon * size)])
                 order = np.argsort(at, kind="stable")
                 beyond = np.flatnonzero(self._sums(at[order], costs[order]) > self._most)
                 if len(beyond):
                     fresh = order[: beyond[0] + 1] - len(past[0])
-                    row = rows[fresh.max(initial=0)]  # of this call, the last up to there
-                    raise BudgetError(self._sentence(int(row), each * size))
-                after[user] = self._kept(at[order], costs[order])
+                    row = rows[fresh.max(initial=0)]  # the last of this call up to that fix
+                    raise BudgetError(self._message(int(row), epsilon * size))
+                after[user] = self._history(at[order], costs[order])
             self._spent.update(after)
 
     def _times(self, points: Points) -> Floats:
         if self.window is None:
             return np.zeros(len(points))
         if points.times is None:
-            raise InputError("A budget with a window needs the times of the fixes; hand them in.")
+            raise InputError("A budget with a window needs the times of the fixes. Pass 'times'.")
         far = np.flatnonzero(np.abs(points.times) >= _EXACT)
         if len(far):
             raise InputError(
                 f"{row_numbers(far)} must have a time within 2^53 seconds of 0, beyond which"
-                " seconds cannot be told apart; hand in seconds."
+                " numbers are not exact. Pass times in seconds."
             )
         return points.times
 
@@ -153,7 +151,7 @@ class Budget(Component):
         return self.epsilon_total * (1 + 1e-9)
 
     def _sums(self, times: Floats, costs: Floats) -> Floats:
-        """Add up the costs (m,) to each fix, within the window that ends there."""
+        """Return the total cost (m,) up to each fix, within the window that ends there."""
         sums: Floats = np.cumsum(costs)
         if self.window is None:
             return sums
@@ -161,28 +159,28 @@ class Budget(Component):
         within: Floats = sums - np.concatenate([[0.0], sums])[gone]
         return within
 
-    def _kept(self, times: Floats, costs: Floats) -> tuple[Floats, Floats]:
-        """Return what is to be remembered: without a window the sum is enough."""
+    def _history(self, times: Floats, costs: Floats) -> tuple[Floats, Floats]:
+        """Return the spending to store: without a window the sum is enough."""
         return (times, costs) if self.window is not None else (times[:1], costs.sum(keepdims=True))
 
-    def _sentence(self, row: int, each: float) -> str:
-        room = math.floor(self.epsilon_total / each * (1 + 1e-9))
+    def _message(self, row: int, cost: float) -> str:
+        count = math.floor(self.epsilon_total / cost * (1 + 1e-9))
         return (
             f"The fix of row {row + 1:,} would exceed the budget of {self.epsilon_total:g} per"
-            f" metre: there is room for {room:,} of {each:g}, with what was spent before. Nothing"
-            " is released; thin the trace, or raise the budget."
+            f" metre, which covers {count:,} fixes of {cost:g} including earlier ones. Nothing is"
+            " released. Thin the trace, or raise the budget."
         )
 
 
 _ROUNDS = 1_000
 _STILL = 1e-6  # metres
-_LOOKED = 1_000  # points looked at together
-_COUNTED = 2**15  # points compared together
+_LOOKED = 1_000  # points per block in `_check`
+_COUNTED = 2**15  # points per block in `still`
 
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """What a release is drawn with; `nodes` (m, 2) are those inside the region."""
+    """The parameters of a release; `nodes` (m, 2) are the nodes inside the region."""
 
     method: Mechanism
     on: Surface
@@ -192,7 +190,7 @@ class Drawing:
     nodes: Floats | None = None
 
     def draw(self, points: Points, rng: Generator) -> tuple[Floats, Steps | None]:
-        """Return one release (n, 2), or raise if any point finds no place."""
+        """Return one release (n, 2), or raise if a point cannot be placed in the region."""
         steps = None
         if isinstance(self.method, Predictive):
             moved, steps = self.method.follow(points, self.on, rng)
@@ -209,7 +207,7 @@ class Drawing:
         return moved, steps
 
     def _check(self, moved: Floats, points: Points) -> None:
-        """Raise if no point moved at all; where something is proved, a look would break that."""
+        """Raise if no point moved; skipped with a guarantee, which such a check would break."""
         if self.method.guarantee.kind != "none":
             return
         for start in range(0, len(moved), _LOOKED):
@@ -217,14 +215,14 @@ class Drawing:
             if (self._metres(moved[rows], points.xy[rows]) >= _STILL).any():
                 return
         raise InputError(
-            f"{self.method.name} moved no point by a micrometre; choose larger distances."
-            " Nothing is released."
+            f"{self.method.name} moved no point by a micrometre. Nothing is released. Try larger"
+            " distances."
         )
 
     def still(self, moved: Floats, points: Points) -> int:
-        """Count the points that a release (n, 2) leaves where they were, after the nodes, too.
+        """Return the number of points (n, 2) released in place, also after snapping.
 
-        Where something is proved nothing is counted: a look would break that.
+        With a guarantee it is 0, because counting would break the guarantee.
         """
         if self.method.guarantee.kind != "none":
             return 0
@@ -234,42 +232,44 @@ class Drawing:
             count += int((self._metres(moved[rows], points.xy[rows]) < _STILL).sum())
         return count
 
-    def _metres(self, one: Floats, other: Floats) -> Floats:
-        """Return metres (n,) between the rows of two arrays (n, 2)."""
-        apart = self.on.embed(one) - self.on.embed(other)
-        return self.on.metres(np.sqrt((apart**2).sum(axis=1)))
+    def _metres(self, first: Floats, second: Floats) -> Floats:
+        gap = self.on.embed(first) - self.on.embed(second)
+        return self.on.metres(np.sqrt((gap**2).sum(axis=1)))
 
     def _within(self, region: Region, moved: Floats, points: Points, rng: Generator) -> Floats:
-        """Project what a proof stands on; draw everything else again, all points at once."""
+        """Redraw points outside the region, or project them if redrawing breaks the guarantee."""
         if not self.method.conditioned:
             return region.nearest(moved)
-        left = np.flatnonzero(~region.holds(moved))
+        outside = np.flatnonzero(~region.holds(moved))
         for _ in range(_ROUNDS - 1 if self.method.random else 0):
-            if not len(left):
+            if not len(outside):
                 break
-            fresh = self.method.draw(points.xy[left], self.on, rng, self.population)
+            fresh = self.method.draw(points.xy[outside], self.on, rng, self.population)
             inside = region.holds(fresh)
-            moved[left[inside]] = fresh[inside]
-            left = left[~inside]
-        if len(left):
+            moved[outside[inside]] = fresh[inside]
+            outside = outside[~inside]
+        if len(outside):
             raise InputError(
-                f"{row_numbers(left)} found no place inside the region; enlarge it, or the"
-                " distances of the method. Nothing is released."
+                f"{row_numbers(outside)} found no place inside the region. Nothing is released."
+                " Try a larger region or larger distances."
             )
         return moved
 
 
 def nodes_within(snap: Points, region: Region | None) -> Floats:
-    """Return the nodes (m, 2) that lie inside the region; there must be any."""
+    """Return the nodes (m, 2) inside the region, or raise if there are none."""
     nodes: Floats = snap.xy if region is None else snap.xy[region.holds(snap.xy)]
     if not len(nodes):
-        raise InputError("Some node to snap to must lie inside the region; enlarge it.")
+        raise InputError("At least one node to snap to must be inside the region. Enlarge it.")
     return nodes
 
 
 _OWN = {"ids": "id", "weights": "weight", "times": "time", "users": "user"}
-_SNAPPED = "Snapping costs nothing if the nodes are public and complete; nodes made of data tell."
-_REMAPPED = "Remapping costs nothing as long as the prior is public."
+_SNAPPED = (
+    "Snapping costs nothing if the nodes are public and complete; nodes computed from the data"
+    " reveal it."
+)
+_REMAPPED = "Remapping costs nothing if the prior is public."
 
 
 def protect(
@@ -289,43 +289,44 @@ def protect(
     Parameters
     ----------
     points, method
-        What to protect (Points, or a frame of geopandas), and the method or its spec.
+        `Points` or a geopandas frame, and a mechanism or its spec.
     size
         Releases of each point; each one adds to the cost.
     within
-        GeoJSON polygons (dict or file) that released points keep to: in metres for points of a
-        plane, else in longitude and latitude. By the methods of which
-        something is proved a point outside is moved to the nearest point of the region, which
-        leaves the proof as it is; by all others it is drawn again, which is their law given the
-        region, at most 1,000 times. A point that finds no place stops the whole release.
+        GeoJSON polygons (dict or file) that contain all released points: in metres for points of
+        a plane, else in longitude and latitude. A mechanism with a guarantee moves points outside
+        to the nearest point of the region, which preserves the guarantee. Any other mechanism
+        redraws them up to 1,000 times, which is its distribution conditioned on the region. If a
+        point cannot be placed, nothing is released.
     population
-        People around, for the methods that need them (``density``, ``swap``).
+        Points of people, for the mechanisms ``density`` and ``swap``.
     snap
-        Nodes or addresses: each released point becomes the nearest of them.
+        Nodes or addresses; each released point moves to the nearest of them.
     prior
-        Public places with weights; laplace alone is then remapped to the best guess among them.
+        Public places with weights; points released by laplace move to the best guess among them.
+        Other mechanisms take no prior.
     rng
         None for fresh randomness of the operating system. A seed or a generator makes the release
-        repeatable, which is for experiments: it is marked as seeded and **not private**.
+        repeatable, for experiments: it is marked as seeded and **not private**.
     budget
-        What each user may spend, in all calls that are handed the same object; a fix beyond it
-        raises `BudgetError`.
+        Limit per user, over all calls that get the same object; exceeding it raises
+        `BudgetError`.
     """
-    points, chosen = as_points(points), named(method)
-    size = _check(points, chosen, size, prior)
+    points, parsed = as_points(points), mechanism_of(method)
+    size = _check(points, parsed, size, prior)
     for other in (population, snap, prior):
         if other is not None:
             common(points.crs, other.crs)
     on = surface(points.crs)
-    cost = _cost(chosen.promise(on), points, size)
+    cost = _cost(parsed.promise(on), points, size)
     cost = cost if snap is None else cost.with_caveat(_SNAPPED)
     cost = cost if prior is None else cost.with_caveat(_REMAPPED)
     region = None if within is None else Region.of(within, points.crs)
     nodes = None if snap is None else nodes_within(snap, region)
-    drawing = Drawing(chosen, on, population, region, prior, nodes)
+    drawing = Drawing(parsed, on, population, region, prior, nodes)
     draws, steps = generator(rng), []
-    if budget is not None:  # after all that may be refused, before anything is drawn
-        budget.spend(points, chosen, size)
+    if budget is not None:  # after all checks, before the first draw
+        budget.spend(points, parsed, size)
     xy, still = np.empty((size, *points.xy.shape)), 0
     for release in xy:
         release[:], taken = drawing.draw(points, draws)
@@ -336,7 +337,7 @@ def protect(
     return Release(
         xy,
         points.crs,
-        str(chosen),
+        str(parsed),
         cost,
         rng is not None,
         steps=_sum([taken for taken in steps if taken is not None]),
@@ -346,40 +347,40 @@ def protect(
 
 
 def _check(points: Points, method: Mechanism, size: int, prior: Points | None) -> int:
-    """Return the size as Python has it, or raise."""
+    """Return the size as an int, or raise."""
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ParameterError("The 'size' argument must be a whole number >= 1.")
+        raise ParameterError("The 'size' argument must be an integer >= 1.")
     if prior is not None and not isinstance(method, Laplace):
         raise ParameterError(f"The 'prior' argument is for laplace, not {method.name}.")
     if "users" in method.needs and points.users is None:
-        raise InputError(f"{method.name} is for traces: hand in the users of the points.")
+        raise InputError(f"{method.name} is for traces. Pass the users of the points.")
     return int(size)
 
 
 def _cost(once: Guarantee, points: Points, size: int) -> Guarantee:
-    """Compose over the releases, and over the fixes of the user who has most."""
+    """Compose over the releases, and over the fixes of the user with the most."""
     if points.users is None:
         return once.compose(size, once.unit)
     fixes = most_fixes(points)
-    told = f"Each fix is a release; the user with most fixes has {fixes:,}."
-    return once.compose(size * fixes, "user").with_caveat(told)
+    caveat = f"Each fix is a release; the user with the most fixes has {fixes:,}."
+    return once.compose(size * fixes, "user").with_caveat(caveat)
 
 
 def _still(count: int, total: int) -> str:
-    """Say how many places are true ones, and not which."""
-    lie = "lies" if count == 1 else "lie"
-    return f"{count:,} of {total:,} released places {lie} where the truth does, unhidden."
+    """Return a caveat with the number of places released unchanged, but not which."""
+    verb = "is" if count == 1 else "are"
+    return f"{count:,} of {total:,} released places {verb} the true place."
 
 
 def _sum(steps: list[Steps]) -> Steps | None:
     if not steps:
         return None
-    worst = sum(taken.worst for taken in steps)  # at most: users differ from release to release
+    worst = sum(taken.worst for taken in steps)  # an upper bound: the user may differ by release
     return Steps(sum(taken.hard for taken in steps), sum(taken.easy for taken in steps), worst)
 
 
 def _columns(points: Points) -> tuple[dict[str, Any], str]:
-    """Return what stands beside the points, and the name of the column of ids, if any."""
+    """Return the other columns of the points, and the name of the column of ids, "" if none."""
     columns = dict(points.columns)
     id_column = "" if points.ids is None else _same(columns, points.ids.tolist())
     for attribute, name in _OWN.items():

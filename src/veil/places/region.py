@@ -1,4 +1,4 @@
-"""A region that released points keep to: on land, in a district."""
+"""A region that contains all released points, such as land or a district."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _REFUSED = "A region must be a GeoJSON Polygon or MultiPolygon, or a file of the
 
 
 def shapely() -> Any:  # noqa: ANN401 - shapely has no types
-    """Return the module shapely, or say how to get it."""
+    """Return the module shapely, or raise if it is missing."""
     try:
         import shapely
     except ImportError:
@@ -27,27 +27,27 @@ def shapely() -> Any:  # noqa: ANN401 - shapely has no types
 
 
 def polygons(within: object) -> list[Mapping[str, Any]]:
-    """Return the polygons of a GeoJSON dict or file, or of what offers `__geo_interface__`."""
+    """Return the polygons of a GeoJSON dict or file, or of an object with `__geo_interface__`."""
     if isinstance(within, str | Path):
         within = _read(Path(within))
     geometry = getattr(within, "__geo_interface__", within)
     if not isinstance(geometry, Mapping):
-        raise InputError(f"{_REFUSED}; hand in one.")
-    found = list(_geometries(geometry))
-    if not found or any(shape.get("type") not in ("Polygon", "MultiPolygon") for shape in found):
-        raise InputError(f"{_REFUSED}; leave out what is neither.")
-    return found
+        raise InputError(f"{_REFUSED}.")
+    shapes = list(_geometries(geometry))
+    if not shapes or any(shape.get("type") not in ("Polygon", "MultiPolygon") for shape in shapes):
+        raise InputError(f"{_REFUSED}. Remove all other shapes.")
+    return shapes
 
 
 def _read(path: Path) -> object:
     if not path.is_file():
-        raise InputError(f"There is no file {path}; check the path.")
+        raise InputError(f"There is no file {path}. Check the path.")
     if path.stat().st_size > _LARGEST:
-        raise InputError(f"{path.name} must be smaller than 256 MB; simplify its shapes.")
+        raise InputError(f"{path.name} must be smaller than 256 MB. Simplify its shapes.")
     try:
         parsed: object = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
-        raise InputError(f"{path.name} is not GeoJSON; write it again.") from None
+        raise InputError(f"{path.name} must be valid GeoJSON.") from None
     return parsed
 
 
@@ -61,7 +61,7 @@ def _geometries(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         return
     for part in inner if isinstance(inner, list) else [None]:
         if not isinstance(part, Mapping):
-            raise InputError(f"{_REFUSED}; repair what has no geometry.")
+            raise InputError(f"{_REFUSED}. Remove features without a geometry.")
         yield from _geometries(part)
 
 
@@ -71,9 +71,9 @@ _METRES = 111_195.0  # of a degree of latitude
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Polygons with holes: in metres of the plane, else in longitude and latitude.
+    """Polygons with holes, in metres of a plane or in longitude and latitude.
 
-    One that crosses the antimeridian is a MultiPolygon that is cut there (RFC 7946).
+    A region across the antimeridian is a MultiPolygon cut there (RFC 7946).
     """
 
     shape: Any
@@ -82,41 +82,42 @@ class Region:
 
     @classmethod
     def of(cls, within: object, crs: str | None) -> "Region":
-        """Read a region for points of a code, or raise if it is no area."""
+        """Return the region for points of a code, or raise if it has no area."""
         geo = shapely()
-        found = polygons(within)
+        parts = polygons(within)
         try:
-            shape = geo.union_all([geo.geometry.shape(polygon) for polygon in found])
+            shape = geo.union_all([geo.geometry.shape(polygon) for polygon in parts])
             usable = bool(shape.is_valid) and shape.area > 0
         except (geo.errors.ShapelyError, ValueError, TypeError, LookupError):
             usable = False
         if not usable:
-            raise InputError("A region must be polygons that enclose an area; repair its rings.")
+            raise InputError("A region must be polygons that enclose an area. Repair its rings.")
         geo.prepare(shape)
         return cls(shape, _sides(geo, shape), crs)
 
     def holds(self, xy: Floats) -> NDArray[np.bool_]:
-        """Tell (n,) which points lie inside or on the edge."""
-        there = self._here(xy)
-        inside: NDArray[np.bool_] = shapely().intersects_xy(self.shape, there[:, 0], there[:, 1])
+        """Return (n,) whether each point is inside or on the edge."""
+        x, y = self._own(xy).T
+        inside: NDArray[np.bool_] = shapely().intersects_xy(self.shape, x, y)
         return inside
 
     def nearest(self, xy: Floats) -> Floats:
-        """Move the points that lie outside to the nearest point of the region.
+        """Return the points, with those outside moved to the nearest point of the region.
 
-        A function of what it is given and of the region alone. In degrees, nearness is measured
-        on a map that is true in the middle of the point's degree of latitude.
+        The result depends only on the points and the region. In degrees, distances are measured on
+        a map that is exact in the middle of the point's degree of latitude.
         """
-        there = self._here(xy).copy()
+        moved = self._own(xy).copy()
         outside = np.flatnonzero(~self.holds(xy))
-        band = np.zeros(len(outside)) if self.crs is None else np.floor(there[outside, 1])
+        band = np.zeros(len(outside)) if self.crs is None else np.floor(moved[outside, 1])
         for degree in np.unique(band):
             rows = outside[band == degree]
             wide = 1.0 if self.crs is None else float(np.cos(np.radians(degree + 0.5)))
-            there[rows] = self._projected(there[rows], max(abs(wide), 1e-3))
-        return there if self.crs is None else from_lonlat(there, self.crs)
+            moved[rows] = self._projected(moved[rows], max(abs(wide), 1e-3))
+        return moved if self.crs is None else from_lonlat(moved, self.crs)
 
-    def _here(self, xy: Floats) -> Floats:
+    def _own(self, xy: Floats) -> Floats:
+        """Return points in the coordinates of the region."""
         return xy if self.crs is None else to_lonlat(xy, self.crs)
 
     def _projected(self, points: Floats, wide: float) -> Floats:
@@ -140,7 +141,7 @@ class Region:
         return nearest
 
     def _wrapped(self, xy: Floats) -> Floats:
-        """Bring longitudes back to [-180, 180]."""
+        """Return points with longitudes wrapped to [-180, 180]."""
         lon = xy[:, 0]
         beyond = (np.abs(lon) > 180) & (self.crs is not None)
         return np.column_stack([np.where(beyond, (lon + 180) % 360 - 180, lon), xy[:, 1]])

@@ -1,4 +1,4 @@
-"""What leaves: released places, what they cost, and no original."""
+"""Released places with their cost, without the originals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ from veil.places.points import Points
 
 @dataclass(frozen=True)
 class Steps:
-    """How a trace was released: fixes that cost all, fixes that cost a test alone, their sum.
+    """Numbers of hard and easy steps of a released trace, and the highest cost of a user.
 
-    `worst` is what was spent for the user of whom most was spent. It is told after the run, and
-    bounds nothing that was promised before: that is the cost of the release.
+    A hard step costs the whole epsilon, an easy step only the test. `worst` is computed after the
+    run; the guarantee is the cost of the release.
     """
 
     hard: int
@@ -33,29 +33,28 @@ class Steps:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Places that may leave.
+    """Released places, their cost, and the columns of the original table.
 
     Attributes
     ----------
     xy
         (size, n, 2) coordinates: `size` releases of each of n points.
     crs
-        Their code, None for a plane in metres.
+        Code of the coordinates, None for a plane in metres.
     method
-        Spec of what made them, for example ``donut(low=50.0, high=500.0, by='area')``.
+        Spec of the mechanism, for example ``donut(low=50.0, high=500.0, by='area')``.
     cost
-        What is proved of the whole release, composed over `size` and the fixes of a user.
+        Guarantee of the whole release, composed over `size` and the fixes of a user.
     seeded
-        True when the draws can be repeated by who knows the seed: **not private**.
+        True if anyone who knows the seed can repeat the draws: **not private**.
     unplaced
-        Numbers of rows that found no place. It is empty: where there are any, nothing is released.
+        Always empty: if a row cannot be placed, nothing is released.
     steps
-        Of a trace whose method repeats itself: how many fixes cost all.
+        Hard and easy steps of a trace released by `predictive`, else None.
     columns
-        What stands beside the points, by name: it leaves only when `veil.places.save` is told to
-        keep it.
+        Other columns of the original, by name. `veil.places.save` writes only those in `keep`.
     id_column
-        Name of the column that tells rows apart, if there is one.
+        Name of the column of ids, or "".
     """
 
     xy: Floats
@@ -70,7 +69,7 @@ class Release:
 
     @property
     def mechanism(self) -> str:
-        """Spec of what made it, by the name that releases of all kinds have."""
+        """Spec of the mechanism, under the name that all releases use."""
         return self.method
 
     @property
@@ -85,7 +84,7 @@ class Release:
         return f"Release({self.size} of {len(self):,} points by {self.method})"
 
     def points(self, i: int = 0) -> Points:
-        """Return one of the releases: its coordinates alone."""
+        """Return the coordinates of release `i`."""
         return Points(self.xy[i], self.crs)
 
 
@@ -93,7 +92,7 @@ Masked = Points | Release | NDArray[np.float64]
 
 
 def releases_of(masked: Masked) -> Floats:
-    """Return m releases of the same n points as (m, n, 2), however they were handed in."""
+    """Return m releases of the same n points as an array (m, n, 2)."""
     if isinstance(masked, Release):
         return masked.xy
     if isinstance(masked, Points):
@@ -108,10 +107,10 @@ def releases_of(masked: Masked) -> Floats:
         raise InputError("Masked points must be Points, a Release or an array (m, n, 2).")
     bad = np.flatnonzero(~np.isfinite(xy).all(axis=(0, 2)))
     if len(bad):
-        raise InputError(f"{row_numbers(bad)} must be finite numbers; repair or leave them out.")
+        raise InputError(f"{row_numbers(bad)} must be finite numbers. Repair or remove them.")
     return xy
 
 
 def crs_of(masked: Masked, other: Points) -> str | None:
-    """Return the code of masked points; an array has that of the points it is compared with."""
+    """Return the code of masked points; an array has the code of the points to compare with."""
     return masked.crs if isinstance(masked, Points | Release) else other.crs

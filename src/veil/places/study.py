@@ -1,4 +1,4 @@
-"""Places as an experiment: releases of points, attacked by who has a register, and compared."""
+"""Experiments with places: mask points, attack with a register, and compare the maps."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import LawError
 from veil.core.estimate import bootstrap, exactly
@@ -36,7 +37,7 @@ from veil.studies.study import Study
 STRUCTURE = "structure kept"
 
 
-with warnings.catch_warnings():  # every class has a 'register'; that of classes is not needed here
+with warnings.catch_warnings():  # the field 'register' shadows a method that is not needed here
     warnings.simplefilter("ignore", UserWarning)
 
     class PlacesStudy(Study):
@@ -56,9 +57,9 @@ with warnings.catch_warnings():  # every class has a 'register'; that of classes
 
 @dataclass(frozen=True, eq=False)
 class PlacesMaterial:
-    """Points, the register of attackers, and the people that methods count.
+    """Points, the attackers' register, and the population of mechanisms.
 
-    `guesses` is how many an attacker has, if the plane counts other than one or ten.
+    `guesses` is the attackers' number of guesses if it is neither 1 nor 10.
     """
 
     name: str
@@ -69,7 +70,7 @@ class PlacesMaterial:
 
 
 class Places(Experiment):
-    """Points on a map: masked, attacked by who has a register, and compared with the true map."""
+    """Points on a map: masked, attacked with a register, and compared with the true map."""
 
     words: ClassVar[Vocabulary] = Vocabulary(
         title="points on a map",
@@ -78,7 +79,7 @@ class Places(Experiment):
         size="releases",
         plain="true places",
         utility=Axis(STRUCTURE, "mean of six comparisons of the released map with the true one"),
-        better="the map shows more of what it showed",
+        better="the map stays closer to the true one",
     )
     keys = PlacesStudy
     mechanisms = MECHANISMS
@@ -93,9 +94,9 @@ class Places(Experiment):
     release_kind = "mask"
 
     @classmethod
+    @override
     def read(cls, study: PlacesStudy, report: Report) -> PlacesMaterial:
-        """Read the points, the register and the population."""
-        del report  # nothing takes long here
+        del report  # reading is fast
         crs = study.crs or None
         points = load(study.points, crs=crs)
         register = distinct(points)
@@ -106,21 +107,21 @@ class Places(Experiment):
             population = open_like(Path(study.population), points, crs)
         return PlacesMaterial(Path(study.points).stem, points, register, population)
 
+    @override
     def use(self, material: PlacesMaterial) -> None:
-        """Keep the points."""
         self.points, self.register = material.points, material.register
         self.population, self.guesses = material.population, material.guesses
         self.data, self.n = material.name, len(self.points)
 
     @classmethod
+    @override
     def usual_attackers(cls, mechanism: Mechanism) -> tuple[str, ...]:
-        """Return who knows most of how a mechanism works."""
         if mechanism.lawful:
             return ("bayes", "nearest")
         return ("nearest",) if mechanism.random else ("align", "nearest")
 
     def release(self, spec: str, size: int, key: str) -> Release:
-        """Return the releases of a step: the same whoever computes it, and when."""
+        """Return the releases of a step, which depend only on the seed and the key."""
         return protect(
             self.points,
             self.mechanisms.parse(spec),
@@ -131,7 +132,7 @@ class Places(Experiment):
         )
 
     def compute(self, step: Step, of: Result | None) -> Result:
-        """Draw from a stream of the step's own; compare and attack what was drawn."""
+        """Return the result of a step: the releases, their measures, or an attack."""
         if step.kind == "mask":
             return Result({"places": self.release(step.spec, step.size, step.key).xy})
         places = self.points.xy[None] if of is None else of.arrays["places"]
@@ -143,18 +144,18 @@ class Places(Experiment):
         return self._attacked(step, places)
 
     def _attacked(self, step: Step, places: Floats) -> Result:
-        """Attack with knowledge of the method, where it has a law."""
+        """Attack with knowledge of the mechanism, if it has a density."""
         assert self.attackers is not None  # noqa: S101 - places have attackers
         method, by = self.mechanisms.parse(step.spec), self.attackers.parse(step.by)
         law = method if method.lawful or by.name == "bayes" else None
         try:
-            found = attack(
+            outcome = attack(
                 places, self.points, self.register, by, law, population=self.population,
                 same=rounding(self.points),
             )  # fmt: skip
         except LawError as error:
             return Result(data={"gap": str(error)})
-        return Result.of(found)
+        return Result.of(outcome)
 
     def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
         """Yield the utility and its parts, and the risks that follow from ranks."""
@@ -171,9 +172,8 @@ class Places(Experiment):
         elif step.kind == "measure":
             releases = np.mean([result.arrays[part] for part in PARTS], axis=0)
             score = float(np.mean([result.arrays[part].mean() for part in PARTS]))
-            # One figure of the whole map: the same for every household. Its interval is over
-            # releases. A task of its own keeps the true map from being compared with it household
-            # by household.
+            # The whole map has one figure, the same for every household, with an interval over
+            # releases. A separate task prevents paired comparisons by household.
             task = "" if cell is None else "map"
             mean = bootstrap(releases) if len(releases) > 1 else exactly(score, self.n)
             yield Figure("utility", STRUCTURE, np.full(self.n, score), task=task, mean=mean)
@@ -181,15 +181,15 @@ class Places(Experiment):
                 yield Figure("similarity", part, result.arrays[part])
 
     def cost(self, cell: Cell, release: Result) -> Guarantee:
-        """Return what all releases of one household cost; of a trace, of the longest."""
+        """Return the cost of all releases of a household, for traces of the longest one."""
         del release
         users = self.points.users
         fixes = 1 if users is None else int(np.unique(users, return_counts=True)[1].max())
         promise = cast(Mechanism, cell.mechanism).promise(surface(self.points.crs))
         return promise.compose(cell.size * fixes, self.words.subject)
 
+    @override
     def facts(self) -> Sequence[tuple[str, str]]:
-        """Say how much there is."""
         return [
             ("points", f"{self.n:,}"),
             ("addresses of the register", f"{len(self.register):,}"),
@@ -198,27 +198,27 @@ class Places(Experiment):
         ]
 
     def _absent(self) -> str:
-        """Count the points that nobody can find in the register."""
+        """Return the number of points that are not in the register."""
         on = surface(self.points.crs)
         entries = true_entries(self.points, self.register, on, rounding(self.points))
         return f"{int((entries[:, 0] < 0).sum()):,}"
 
+    @override
     def notes(self) -> Sequence[str]:
-        """Say what the figures are not."""
         assumed = assumes_metres(self.study.points, self.points, self.study.crs or None)
         return [
             *([f"{ASSUMED} (crs)."] if assumed else []),
             "Utility is one figure for a whole map. Its interval, and those of its parts, are over"
-            " releases, not over households; a single release has none.",
-            "Attackers know the method and its parameters, where it has a law in closed form.",
+            " releases, not over households; a single release has no interval.",
+            "Attackers know the mechanism and its parameters, if it has a closed-form density.",
         ]
 
     def sections(self, results: Results) -> Sequence[Section]:
-        """Draw releases: the map, the density before and after, and where points went."""
+        """Return pictures of releases: map, density before and after, and displacements."""
         del results
         return picture_sections(self.points, self.cells(), self.release)
 
 
 def within(guesses: int) -> str:
-    """Return the name of the measure that allows so many guesses."""
+    """Return the name of the measure for a number of guesses."""
     return {1: "lazy", 10: "active"}.get(guesses, f"found within {guesses} guesses")

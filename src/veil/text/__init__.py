@@ -11,12 +11,12 @@ from veil.core.facade import facade
 
 if TYPE_CHECKING:
     from veil.core.outcome import Outcome as Outcome
-    from veil.text.api import measure_all as measure_all
     from veil.text.attack import Attack as Attack
     from veil.text.attack import attack as attack
     from veil.text.attacks import ATTACKS as ATTACKS
     from veil.text.log import QueryLog as QueryLog
     from veil.text.measures import MEASURES as MEASURES
+    from veil.text.measures.measure import measure_all as measure_all
     from veil.text.mechanisms.catalogue import mechanism as mechanism
     from veil.text.mechanisms.queries import QUERY_MECHANISMS as QUERY_MECHANISMS
     from veil.text.mechanisms.words import MECHANISMS as MECHANISMS
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "veil.core.outcome": "Outcome",
-    "veil.text.api": "measure_all",
+    "veil.text.measures.measure": "measure_all",
     "veil.text.attack": "Attack attack",
     "veil.text.attacks": "ATTACKS",
     "veil.text.log": "QueryLog",

@@ -146,37 +146,38 @@ def attack(
     """
     from veil.text.attacks import ATTACKS
 
-    chosen = ATTACKS.parse(attacker) if isinstance(attacker, str) else attacker
-    if not isinstance(chosen, Attack):
+    if isinstance(attacker, str):
+        attacker = ATTACKS.parse(attacker)
+    if not isinstance(attacker, Attack):
         raise ParameterError("The 'attacker' argument must be an attacker or its spec.")
     rows = _rows(variants)
     texts = _texts(originals, len(rows))
-    if mechanism is None and isinstance(variants, Variants) and "mechanism" in chosen.needs:
+    if mechanism is None and isinstance(variants, Variants) and "mechanism" in attacker.needs:
         mechanism = variants.mechanism
-    known = mechanism_of(mechanism) if isinstance(mechanism, str) else mechanism
+    known_mechanism = mechanism_of(mechanism) if isinstance(mechanism, str) else mechanism
     if log is not None and not isinstance(log, QueryLog):
         log = QueryLog.of(_strings(log, "log"))
     if space is not None and not isinstance(space, Embeddings):
         raise ParameterError("The 'space' argument must be embeddings: see load_embeddings.")
-    scene = Scene(rows, texts, log, known, space)
-    for need in sorted(chosen.against(known)):
+    scene = Scene(rows, texts, log, known_mechanism, space)
+    for need in sorted(attacker.against(known_mechanism)):
         if getattr(scene, need) is None:
-            raise ParameterError(f"The {chosen.name} attacker needs {_NEEDED[need]}.")
-    return _run(chosen, scene, encoder, report)
+            raise ParameterError(f"The {attacker.name} attacker needs {_NEEDED[need]}.")
+    return _run(attacker, scene, encoder, report)
 
 
-def _run(chosen: Attack, scene: Scene, encoder: str | Encoder | None, report: Report) -> Outcome:
+def _run(attacker: Attack, scene: Scene, encoder: str | Encoder | None, report: Report) -> Outcome:
     if encoder is None:
-        return chosen.run(scene, report)
-    if not isinstance(chosen, EncoderAttack):
+        return attacker.run(scene, report)
+    if not isinstance(attacker, EncoderAttack):
         raise ParameterError(
-            f"The {chosen.name} attacker compares no vectors of texts; leave 'encoder' out."
+            f"The {attacker.name} attacker compares no vectors of texts; leave 'encoder' out."
         )
     if isinstance(encoder, str):
-        return type(chosen).load({**dict(chosen), "encoder": encoder}).run(scene, report)
+        return type(attacker).load({**dict(attacker), "encoder": encoder}).run(scene, report)
     if not callable(getattr(encoder, "encode", None)):
         raise ParameterError("The 'encoder' argument must be an encoder or its spec.")
-    return chosen.rank(scene, encoder, report)
+    return attacker.rank(scene, encoder, report)
 
 
 def _rows(variants: Variants | Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:

@@ -1,4 +1,4 @@
-"""What a mechanism does to a word: exactly where the law is known, else by simulation."""
+"""Output distribution of a mechanism for a word: exact if known, else by simulation."""
 
 import math
 from dataclasses import dataclass
@@ -18,22 +18,23 @@ _Z95 = 1.959963984540054  # two-sided 95 % point of the normal distribution
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What happens to one word.
+    """The output distribution of a mechanism for one word.
 
     Attributes
     ----------
     top
-        The likeliest outputs with their probabilities, in order.
+        The most likely outputs with their probabilities, in order.
     itself
-        P(M(w) = w), the chance that nothing changes (N_w in the literature).
+        P(M(w) = w), the probability that the word is unchanged (N_w in the literature).
     support
-        The smallest number of outputs that hold 1 - `eta` of the mass (S_w).
+        The smallest number of outputs with 1 - `eta` of the mass (S_w).
     entropy, min_entropy
         Shannon and min-entropy of the output, in bits.
     samples
-        0 when the numbers are exact; else the number of draws they were counted from, and
-        `interval` is the 95 % Wilson interval of `itself`. Counted support and entropy are too
-        low whenever outputs remain that were not drawn.
+        Number of draws that the numbers were estimated from, or 0 if they are exact. Estimated
+        support and entropy are too low if some possible outputs were not drawn.
+    interval
+        95 % Wilson interval of an estimated `itself`.
     """
 
     word: str
@@ -49,11 +50,12 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class LogRatio:
-    """How well one output can tell two words apart, in the worst case.
+    """The largest log-ratio of two words' output probabilities.
 
-    `value` is the largest log P(y|a) - log P(y|b) in either direction (infinite if an output is
-    possible for one word alone), `output` the y that attains it, `bound` what is proved at the
-    words' `distance` (infinite if nothing is, nan where the guarantee names another distance).
+    `value` is the largest log P(y|a) - log P(y|b) in either direction, infinite if an output is
+    possible for only one of the words. `output` is the y that attains it. `bound` is the proven
+    bound at the words' `distance`: infinite if nothing is proved, nan if the guarantee uses
+    another distance.
     """
 
     words: tuple[str, str]
@@ -66,7 +68,8 @@ class LogRatio:
 def _bind(mechanism: TextMechanism, space: Embeddings) -> Kernel:
     if not isinstance(mechanism, WordMechanism):
         raise LawError(
-            f"{mechanism.name} rewrites whole queries, so that there is no law of a single word."
+            f"{mechanism.name} rewrites whole queries, so single words have no distribution."
+            " Choose a mechanism that replaces words."
         )
     return mechanism.bind(space)
 
@@ -80,8 +83,8 @@ def _closed_form(mechanism: TextMechanism, space: Embeddings) -> ClosedForm:
     kernel = _bind(mechanism, space)
     if not isinstance(kernel, ClosedForm):
         raise LawError(
-            f"{mechanism.name} has no law in closed form (it perturbs a vector and takes the"
-            " nearest word); it can only be estimated by simulation."
+            f"{mechanism.name} has no closed-form distribution (it perturbs a vector and takes the"
+            " nearest word). Estimate it by simulation with 'explain'."
         )
     return kernel
 
@@ -96,7 +99,7 @@ def explain(
     samples: int = 20_000,
     rng: Randomness = None,
 ) -> Explanation:
-    """Say what the mechanism does to a word."""
+    """Return the output distribution of a mechanism for a word, exact or from `samples` draws."""
     if not 0 < eta < 1:
         raise ParameterError(
             f"The 'eta' argument must be between 0 and 1. Got {eta!r:.40} instead."
@@ -107,11 +110,11 @@ def explain(
     kernel = _bind(mechanism, space)
     if isinstance(kernel, ClosedForm):
         probabilities = kernel.probs(ids)[0]
-        drawn = 0
+        sampled = 0
     else:
-        draws = kernel.sample(ids, samples, generator(rng))
-        probabilities = np.bincount(draws[:, 0], minlength=space.size) / samples
-        drawn = samples
+        outputs = kernel.sample(ids, samples, generator(rng))
+        probabilities = np.bincount(outputs[:, 0], minlength=space.size) / samples
+        sampled = samples
     itself = float(probabilities[ids[0]])
     order = np.argsort(-probabilities, kind="stable")
     likeliest = [i for i in order[:top].tolist() if probabilities[i] > 0]
@@ -125,13 +128,13 @@ def explain(
         eta=eta,
         entropy=float(-(positive * np.log2(positive)).sum()),
         min_entropy=float(-np.log2(positive.max())),
-        samples=drawn,
-        interval=wilson(itself, drawn) if drawn else None,
+        samples=sampled,
+        interval=wilson(itself, sampled) if sampled else None,
     )
 
 
 def log_ratio(mechanism: TextMechanism, space: Embeddings, first: str, second: str) -> LogRatio:
-    """Compute the worst log-ratio between two words exactly."""
+    """Return the exact worst-case log-ratio between two words."""
     ids = space.ids([first, second])
     logs = _closed_form(mechanism, space).log_probs(ids)
     with np.errstate(invalid="ignore"):  # -inf - -inf: possible for neither
@@ -152,9 +155,9 @@ def log_ratio(mechanism: TextMechanism, space: Embeddings, first: str, second: s
 
 
 def _bound(guarantee: Guarantee, distance: float, value: float) -> float:
-    """Return what is proved for two words; nothing if an output gives one of them away.
+    """Return the proven bound, infinite if by design an output identifies one of the words.
 
-    That happens by design between words of different groups, and for words that may be kept.
+    That is so for words of different groups, and for words that may be kept.
     """
     if guarantee.kind in ("group-dp", "umldp") and math.isinf(value):
         return math.inf
@@ -162,7 +165,7 @@ def _bound(guarantee: Guarantee, distance: float, value: float) -> float:
 
 
 def wilson(share: float, samples: int) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a share counted from samples."""
+    """Return the 95 % Wilson interval of a share of samples."""
     z2 = _Z95**2 / samples
     centre = (share + z2 / 2) / (1 + z2)
     half = _Z95 / (1 + z2) * math.sqrt(share * (1 - share) / samples + z2 / (4 * samples))

@@ -1,4 +1,4 @@
-"""Protect a file of texts: rows in, rows out, in constant memory, whole or not at all."""
+"""Protect a file of texts row by row, in constant memory. The output is complete or absent."""
 
 import sys
 from bisect import bisect
@@ -39,12 +39,12 @@ from veil.text.vectors.embeddings import Embeddings
 
 @dataclass
 class Tally:
-    """What has been released so far."""
+    """Counts of what has been released."""
 
     texts: int = 0
     words: int = 0
-    each: Counter[int] = field(default_factory=Counter)  # texts by their protected words
-    bare: int = 0  # texts that left as they are: no cost covers them
+    sizes: Counter[int] = field(default_factory=Counter)  # texts by number of protected words
+    bare: int = 0  # texts released unchanged, which no cost covers
     kept: int = 0
     clear: int = 0  # variants that equal their text
     empty: int = 0  # texts for which nothing can be sent
@@ -52,24 +52,24 @@ class Tally:
     seeded: bool = False
 
     def spread(self) -> tuple[int, float, int]:
-        """Return the protected words of the smallest, the median and the largest text.
+        """Return the smallest, median and largest number of protected words per text.
 
-        Texts that left as they are do not count: they cost more than any number, and not 0.
+        Texts released unchanged are left out, because no finite cost covers them.
         """
-        counts = sorted(self.each)
+        counts = sorted(self.sizes)
         if not counts:
             return 0, 0.0, 0
-        ends = list(accumulate(self.each[count] for count in counts))
+        ends = list(accumulate(self.sizes[count] for count in counts))
         low, high = (counts[bisect(ends, (ends[-1] - more) // 2)] for more in (1, 0))
         return counts[0], (low + high) / 2, counts[-1]
 
     def add(self, variants: Variants) -> None:
-        """Count a batch."""
+        """Add the counts of a batch."""
         self.texts += len(variants)
         self.words += sum(variants.protected)
         pairs = zip(variants.protected, variants.kept, strict=True)
-        covered = [words for words, kept in pairs if words or not kept]
-        self.each.update(covered)
+        covered = [words for words, unchanged in pairs if words or not unchanged]
+        self.sizes.update(covered)
         self.bare += len(variants) - len(covered)
         self.kept += sum(map(len, variants.kept))
         self.empty += sum(not row for row in variants)
@@ -85,14 +85,14 @@ _OWN = (*_HEAD, "variant", _RELEASED, "mechanism", "seeded")
 @brief("texts")
 @dataclass(frozen=True, kw_only=True)
 class FileJob:
-    """From where to where, and what leaves beside the variants; what cannot be is refused.
+    """The source, the target and the columns of a release, checked.
 
     Attributes
     ----------
     texts, source
-        What to protect: texts, or else a file, or else (neither) standard input.
+        Texts to protect, or a file of them; standard input if there is neither.
     target, kind
-        File to write, or else standard output; the ending that tells the format.
+        File to write, or None for standard output; the extension that sets the format.
     """
 
     texts: tuple[str, ...] = ()
@@ -108,34 +108,34 @@ class FileJob:
             raise InputError("Columns, a delimiter and an encoding are for files; leave them out.")
         taken = {*map(fold_name, _OWN)} & {*map(fold_name, self.columns.keep)}
         if taken:
-            remedy = "name yours by --id" if taken == {"id"} else "rename the one to be kept"
-            raise InputError(f"The output has a column '{min(taken)}' of its own; {remedy}.")
+            remedy = "Name yours with --id" if taken == {"id"} else "Rename yours"
+            raise InputError(f"The output adds its own column '{min(taken)}'. {remedy}.")
         if self.source is not None:
             require_file(self.source, "texts")
         if self.target is not None:
             check_output(self.target)
             if self.source and self.target.exists() and self.source.samefile(self.target):
-                raise InputError("The output would replace the input; name another file with -o.")
+                raise InputError("The output would replace the input. Name another file with -o.")
         if self.columns.keep and self.kind == ".txt":
             raise InputError(
-                "Plain text has no columns to keep; write a .csv with -o, or add --json."
+                "Plain text has no columns to keep. Write a .csv with -o, or add --json."
             )
 
     @property
-    def left(self) -> tuple[str, ...]:
-        """Columns of the source that leave as they are."""
-        named = (*filter(None, [self.columns.id]), *self.columns.keep)
-        return () if self.kind == ".txt" else named
+    def unchanged_columns(self) -> tuple[str, ...]:
+        """Columns of the source that are released unchanged."""
+        names = (*filter(None, [self.columns.id]), *self.columns.keep)
+        return () if self.kind == ".txt" else names
 
     def records(self, progress: Progress) -> Iterator[Record]:
-        """Read what is to be protected."""
+        """Return the records to protect."""
         if self.texts:
             return (Record(str(i), text) for i, text in enumerate(self.texts, start=1))
         return read_records(self.source, self.columns, progress, self.layout)
 
     @contextmanager
     def writer(self) -> Iterator[Writer]:
-        """Open what is written to."""
+        """Open the output."""
         columns = [*_HEAD[: 1 + self.with_originals], *_OWN[2:], *self.columns.keep]
         if self.target is None:
             yield stream_writer(sys.stdout, self.kind, columns, _RELEASED)
@@ -157,9 +157,9 @@ def release_file(
     names: Path | None = None,
     **choices: Unpack[ProtectOptions],
 ) -> Tally:
-    """Protect records batch by batch, write their variants, and count them.
+    """Protect records batch by batch, write their variants, and return the counts.
 
-    `names` is where the map of pseudonyms goes, if there are any: before the variants appear.
+    `names` is the file for the map of pseudonyms, which is written before any variant appears.
     """
     redactor = redactor_of(choices.get("redact"))
     note = None if redactor is None or workers == 1 else redactor.note
@@ -185,7 +185,7 @@ def release_file(
         ):
             tally.add(variants)
             progress(reached)
-            if filing.target is None:  # these appear at once, whatever comes after them
+            if filing.target is None:  # standard output shows each batch at once
                 _keep(redactor, names)
             originals = filing.with_originals
             writer.write(_rows(variants, waiting, tally, with_originals=originals))
@@ -194,7 +194,6 @@ def release_file(
 
 
 def _keep(redactor: Redactor | None, names: Path | None) -> None:
-    """Write the map of pseudonyms, if there are any."""
     if names is not None and redactor is not None and redactor.pseudonyms is not None:
         redactor.pseudonyms.save(names)
 
@@ -205,11 +204,11 @@ def _texts(
     max_chars: int,
     note: Callable[[str], None] | None,
 ) -> Iterator[str]:
-    """Hand out the texts, and remember their records until the variants come back."""
+    """Yield the texts, and queue their records until their variants arrive."""
     for record in records:
         if record.where:
             check_text(record.text, record.where, max_chars)
-        if note is not None:  # workers find the same pseudonyms, and keep them to themselves
+        if note is not None:  # workers derive the same pseudonyms, but their maps are lost
             note(record.text)
         waiting.append(record)
         yield record.text
@@ -217,7 +216,7 @@ def _texts(
 
 @contextmanager
 def _placed(waiting: deque[Record], tally: Tally) -> Iterator[None]:
-    """Call a text of which nothing would be protected by its row."""
+    """Add the row to errors about a text without a protected word."""
     try:
         yield
     except UnprotectedError as error:
@@ -234,14 +233,14 @@ def _rows(
         head = [record.id, record.text][: 1 + with_originals]
         tally.clear += sum(text == record.text for text in row) if protected else 0
         for number, text in enumerate(row, start=1):
-            made = [number, text, variants.mechanism, variants.seeded]
-            rows.append([*head, *made, *record.kept])
+            cells = [number, text, variants.mechanism, variants.seeded]
+            rows.append([*head, *cells, *record.kept])
     return rows
 
 
 @contextmanager
 def _executor(workers: int) -> Iterator[ProcessPoolExecutor | None]:
-    """Give processes to share the work, or None; when anything goes wrong they end at once."""
+    """Yield a pool of processes, or None for one worker; an error kills them at once."""
     if workers == 1:
         yield None
         return
@@ -256,26 +255,26 @@ def _executor(workers: int) -> Iterator[ProcessPoolExecutor | None]:
 
 @dataclass(frozen=True, slots=True)
 class FileRelease:
-    """What was released of a file; holds no original.
+    """Counts, cost and path of a released file, without any original.
 
     Attributes
     ----------
     path
-        The file that was written.
+        The file written.
     mechanism, cost
-        Its spec, and what the whole release costs: a sum over all texts, which may be of
-        different people. `spread` has the protected words of the smallest, the median and the
-        largest text, of those of which anything was protected.
+        The spec, and the cost of the whole release: a sum over all texts, which may be of
+        different people.
+    spread
+        Smallest, median and largest number of protected words, over the texts with any.
     texts, protected, kept, empty, bare
-        How many texts there were, words that were protected, words that passed as they are, texts
-        without any variant that may be sent, and texts that left as they are, which no cost
-        covers.
+        Numbers of texts, protected words, words released unchanged, texts without a variant that
+        can be sent, and texts released unchanged, which no cost covers.
     columns
-        Columns of the source that left as they are.
+        Columns of the source released unchanged.
     redacted
-        Personal data that was replaced before the mechanism saw the rest, by its kind.
+        Number of redacted pieces of personal data, by kind.
     seeded
-        True when the draws can be repeated by who knows the seed: **not private**.
+        True if anyone who knows the seed can repeat the draws: **not private**.
     """
 
     path: Path
@@ -310,30 +309,30 @@ def protect_file(
     report: Report = no_progress,
     **choices: Unpack[ProtectOptions],
 ) -> FileRelease:
-    """Release `size` variants of each text of a file into another, as ``veil protect`` does.
+    """Write `size` variants of each text of a file to another, like ``veil protect``.
 
     Parameters
     ----------
     source, target
-        CSV, TSV, JSONL, Parquet or plain text, by the ending of the name; the source may end in
-        ``.gz``. The target appears whole or not at all.
+        CSV, TSV, JSONL, Parquet or plain text, by extension; the source may end in ``.gz``. The
+        target is written completely or not at all.
     mechanism, space, size
         As for `protect`.
     column
         Column of the texts; ``text`` or ``query`` by default.
     id, keep
-        Columns that leave as they are, the first as the names of rows; else rows are numbered.
+        Columns released unchanged; `id` names the rows, which are numbered by default.
     delimiter, encoding
-        Where neither the name of the source nor its first line tells.
+        Of the source, if its name and first line do not show them.
     with_originals
-        Add the originals as column ``text``, for experiments; the file is then for its owner.
+        Add the originals as column ``text``, for experiments; only its owner can read the file.
     workers
-        Processes to share the work.
+        Number of processes.
     seed
         Makes the release repeatable, and therefore **not private**.
     choices
         ``unknown``, ``policies``, ``select``, ``max_chars``, ``in_clear`` and ``redact``, as for
-        `protect`. A map of pseudonyms is not written: `Redactor.pseudonyms` has it, to be saved.
+        `protect`. The map of pseudonyms is not written; save `Redactor.pseudonyms`.
     """
     output = Path(target)
     filing = FileJob(
@@ -358,7 +357,7 @@ def protect_file(
         empty=tally.empty,
         bare=tally.bare,
         spread=tally.spread(),
-        columns=filing.left,
+        columns=filing.unchanged_columns,
         seeded=seed is not None,
         redacted=dict(sorted(tally.redacted.items())),
     )
@@ -371,16 +370,16 @@ def _cost(
     size: int,
     choices: ProtectOptions,
 ) -> Guarantee:
-    told: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
     if isinstance(mechanism, QueryMechanism) and mechanism.whole:
         return whole_cost(mechanism.guarantee, tally.texts)
     if isinstance(mechanism, WordMechanism):
         select = choices.get("select")
-        told = premises(
+        limits = premises(
             mechanism.select if select is None else select,
             choices.get("policies"),
             scale_premise(mechanism.guarantee, space),
         )
         redactor = redactor_of(choices.get("redact"))
-        told = told if redactor is None else (*told, *redactor.told)
-    return release_cost(mechanism.guarantee, tally.words, size, tally.kept, told)
+        limits = limits if redactor is None else (*limits, *redactor.told)
+    return release_cost(mechanism.guarantee, tally.words, size, tally.kept, limits)

@@ -173,8 +173,8 @@ def looked_up(log: QueryLog, table: LookupTable, report: Report = no_progress) -
     That is the query itself, or else the nearest text by cosine, as in the table's own lookup.
     """
     positions = {folded(text): position for position, text in enumerate(table.texts)}
-    found = np.array([positions.get(folded(text), -1) for text in log.texts], dtype=np.int64)
-    unknown = np.flatnonzero(found < 0)
+    result = np.array([positions.get(folded(text), -1) for text in log.texts], dtype=np.int64)
+    unknown = np.flatnonzero(result < 0)
     if len(unknown):
         texts = [log.texts[int(i)] for i in unknown]
         vectors = (
@@ -184,8 +184,8 @@ def looked_up(log: QueryLog, table: LookupTable, report: Report = no_progress) -
         )
         for start in range(0, len(unknown), _BLOCK):
             scores = vectors[start : start + _BLOCK] @ table.vectors.T
-            found[unknown[start : start + _BLOCK]] = scores.argmax(axis=1)
-    return found
+            result[unknown[start : start + _BLOCK]] = scores.argmax(axis=1)
+    return result
 
 
 @dataclass(frozen=True, eq=False)

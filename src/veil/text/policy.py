@@ -1,4 +1,4 @@
-"""Decide, word by word, what happens to a text before anything is drawn."""
+"""Plan for each word of a text whether it is replaced, kept, dropped or masked."""
 
 import unicodedata
 from collections import deque
@@ -21,45 +21,45 @@ Policy = Literal["replace", "drop", "mask", "keep"]
 @brief()
 @dataclass(slots=True)
 class WordPlan:
-    """What stays of a text, in pieces, and the words that are to be drawn."""
+    """The layout of a text, in pieces, and the words to replace."""
 
     pieces: list[str] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)  # to replace, as they are written
-    ids: list[int] = field(default_factory=list)  # of these words; -1: unknown
+    words: list[str] = field(default_factory=list)  # to replace, spelt as in the text
+    ids: list[int] = field(default_factory=list)  # of these words, -1 if unknown
     cases: list[Case] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
-    redacted: list[str] = field(default_factory=list)  # kinds of what was replaced beforehand
+    redacted: list[str] = field(default_factory=list)  # kinds of personal data
 
     @property
     def layout(self) -> str:
-        """The text with ``%s`` for each word that is to be drawn; a real % is doubled."""
+        """The text with ``%s`` for each word to replace; a literal % is doubled."""
         return "".join(self.pieces)
 
     def replace(self, word: str, number: int) -> None:
-        """Leave a slot for the word's replacement."""
+        """Add a slot for a word."""
         self.pieces.append("%s")
         self.words.append(word)
         self.ids.append(number)
         self.cases.append(case_of(word))
 
     def write(self, text: str) -> None:
-        """Add text as it is: layout, or a mask."""
+        """Add layout or a mask."""
         if text:
             self.pieces.append(text.replace("%", "%%"))
 
     def keep(self, word: str) -> None:
-        """Let a word through, and remember that."""
+        """Add a word unchanged, and record it."""
         self.write(word)
         self.kept.append(word)
 
 
 def _outside(words: Sequence[Token], spans: Sequence[Span]) -> Iterator[Token]:
-    """Give the words that stand in no span; both are in order, and no span cuts a word."""
-    left = deque(spans)
+    """Yield the words outside all spans; both are in order, and no span cuts a word."""
+    remaining = deque(spans)
     for word in words:
-        while left and left[0].end <= word.start:
-            left.popleft()
-        if not left or word.start < left[0].start:
+        while remaining and remaining[0].end <= word.start:
+            remaining.popleft()
+        if not remaining or word.start < remaining[0].start:
             yield word
 
 
@@ -68,7 +68,7 @@ def _start(part: tuple[Token | Span, bool]) -> int:
 
 
 class Planner:
-    """The caller's choices, applied to one text at a time."""
+    """Plans texts by the caller's choices."""
 
     def __init__(
         self,
@@ -94,55 +94,54 @@ class Planner:
         for kind, policy in self._policies.items():
             if kind not in kinds or policy not in get_args(Policy):
                 raise ParameterError(
-                    f"A policy must give one of {', '.join(kinds)} one of"
+                    f"A policy must map one of {', '.join(kinds)} to one of"
                     f" {', '.join(get_args(Policy))}. Got {kind!r:.40}: {policy!r:.40} instead."
                 )
 
     def plan(self, text: str) -> WordPlan:
-        """Lay out one text."""
+        """Return the plan of a text."""
         plan = WordPlan()
-        found = tokens(text)
-        spans = [] if self._redactor is None else self._redactor.spans(text, found)
-        left = list(_outside(found, spans))
-        chosen = self._select([text[t.start : t.end] for t in left])
-        parts: list[tuple[Token | Span, bool]] = [*zip(left, chosen, strict=True)]
+        words = tokens(text)
+        spans = [] if self._redactor is None else self._redactor.spans(text, words)
+        outside = list(_outside(words, spans))
+        selected = self._select([text[t.start : t.end] for t in outside])
+        parts: list[tuple[Token | Span, bool]] = [*zip(outside, selected, strict=True)]
         at = 0
-        for part, wanted in sorted([*parts, *((span, True) for span in spans)], key=_start):
+        for part, select in sorted([*parts, *((span, True) for span in spans)], key=_start):
             self._gap(plan, text[at : part.start])
             if isinstance(part, Span):
                 self._replace(plan, text, part)
             else:
-                self._word(plan, text[part.start : part.end], part, wanted=wanted)
+                self._word(plan, text[part.start : part.end], part, select=select)
             at = part.end
         self._gap(plan, text[at:])
         return plan
 
     def _replace(self, plan: WordPlan, text: str, span: Span) -> None:
-        """Put what stands for personal data in its place."""
         if self._redactor is not None:
             plan.write(self._redactor.stand_in(text, span))
             plan.redacted.append(span.kind)
 
     @staticmethod
     def _gap(plan: WordPlan, gap: str) -> None:
-        """Write what stands between two words; after a dropped word, one space is enough."""
+        """Write the text between two words; a dropped word leaves one space."""
         if plan.pieces and gap[:1].isspace() and plan.pieces[-1][-1].isspace():
             gap = gap[1:]
         plan.write(gap)
 
-    def _word(self, plan: WordPlan, word: str, token: Token, *, wanted: bool) -> None:
+    def _word(self, plan: WordPlan, word: str, token: Token, *, select: bool) -> None:
         policy = self._policies.get(token.kind.value, "replace")
         if policy == "replace":
             for part, number, joiner in self._parts(word, token.kind):
-                self._part(plan, part, number, token.kind, wanted=wanted)
+                self._part(plan, part, number, token.kind, select=select)
                 plan.write(joiner)
         else:
             self._settle(plan, word, policy)
 
-    def _part(self, plan: WordPlan, word: str, number: int, kind: Kind, *, wanted: bool) -> None:
-        """Replace a word, unless it was not selected; an unknown one goes by its policy."""
+    def _part(self, plan: WordPlan, word: str, number: int, kind: Kind, *, select: bool) -> None:
+        """Keep an unselected word; replace any other, or apply the policy of unknown words."""
         harmless = number >= 0 or word.lower() in STOP_WORDS
-        if kind is Kind.WORD and not wanted and harmless:
+        if kind is Kind.WORD and not select and harmless:
             plan.keep(word)
         elif number >= 0 or self._unknown == "random":
             plan.replace(word, number)
@@ -159,10 +158,10 @@ class Planner:
             raise ParameterError(f"There is no policy {policy!r:.40}.")
 
     def _parts(self, word: str, kind: Kind) -> list[tuple[str, int, str]]:
-        """Split a word into what the vectors know: (part, id, joiner after it).
+        """Split a word into parts as (part, id, joiner after it).
 
-        A word is looked up whole, then without its clitic (patient's, don't), then in the parts
-        between its hyphens.
+        A word is looked up whole, then without its clitic (patient's, don't), then by the parts
+        between hyphens.
         """
         number = self._id(word)
         if number >= 0 or kind in (Kind.EMAIL, Kind.URL):

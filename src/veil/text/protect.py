@@ -1,10 +1,9 @@
-"""Release variants of texts by any mechanism: one text, or any number in constant memory.
+"""Release variants of texts: all at once (`protect`), as a stream, or in two steps.
 
-A text cut into its layout and the words to replace, for whoever keeps draws and reuses them.
-
-`protect` draws and spells in one go. Here the two are apart: draws of a word that were released
-before can be put into another text without drawing anew. They tell nothing more about the word
-itself; but that the same draws come again tells that the same word does.
+The two steps are `draft`, which splits a text into its layout and the words to replace, and
+`draw`. Callers that store draws can put released ones into another text without sampling again.
+Reused draws reveal nothing more about the word itself, but they reveal that the same word occurs
+again.
 """
 
 import json
@@ -41,11 +40,11 @@ from veil.text.vectors.embeddings import Embeddings
 
 
 class Decoys:
-    """Words drawn uniformly from the vocabulary, whatever the unknown words are.
+    """Words sampled uniformly from the vocabulary, independent of the unknown words.
 
-    The mechanism's output for a decoy takes the unknown word's place, so that the variants of a
-    text look as if it were a known word. Each text has its own: decoys that serve several texts
-    would tell that these come from one place. The words of one text have different ones.
+    The mechanism's output for a decoy replaces the unknown word, so that the variants look as if
+    the word were known. Each text has its own decoys, because shared ones would reveal that texts
+    have the same source. The decoys within a text are distinct.
     """
 
     def __init__(self, words: int) -> None:
@@ -53,15 +52,15 @@ class Decoys:
 
     def take(self, counts: list[int], rng: Generator) -> Ids:
         """Return `counts[i]` decoys for text i, one text after the other."""
-        drawn = [self._draw(count, rng) for count in counts if count]
-        return np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
+        decoys = [self._draw(count, rng) for count in counts if count]
+        return np.concatenate(decoys) if decoys else np.empty(0, dtype=np.int64)
 
     def _draw(self, count: int, rng: Generator) -> Ids:
-        # In a tiny vocabulary the same word may stand in two slots.
+        # A tiny vocabulary may have fewer words than there are slots.
         return rng.choice(self._words, size=count, replace=count > self._words)
 
 
-_DRAWS = 2**18  # words drawn and spelt at a time
+_DRAWS = 2**18  # words per batch
 
 
 def protect_words(
@@ -78,10 +77,7 @@ def protect_words(
     redact: str | Redactor | None = None,
     rng: Randomness = None,
 ) -> Variants:
-    """Release `size` variants of each text.
-
-    The arguments are those of `veil.protect`, which is the door for mechanisms of all kinds.
-    """
+    """Release `size` variants of each text; see `veil.protect`, which takes any mechanism."""
     check_request(texts, size, max_chars)
     _check(mechanism, space)
     choice = mechanism.select if select is None else select
@@ -92,23 +88,23 @@ def protect_words(
     kernel = mechanism.bind(space)
     stand_ins = Decoys(space.size)
     rows: list[tuple[Released, ...]] = []
-    kept: list[tuple[str, ...]] = []
+    unchanged: list[tuple[str, ...]] = []
     protected: list[int] = []
     redacted: list[tuple[str, ...]] = []
     for plans in _batches(texts, planner, size, max_chars, in_clear=in_clear):
         rows += _release(plans, kernel, space, size, stand_ins, random, mark)
-        kept += [tuple(plan.kept) for plan in plans]
+        unchanged += [tuple(plan.kept) for plan in plans]
         protected += [len(plan.ids) for plan in plans]
         redacted += [tuple(plan.redacted) for plan in plans if redactor is not None]
-    passed = sum(map(len, kept))
-    told = premises(choice, policies, scale_premise(mechanism.guarantee, space))
-    told = told if redactor is None else (*told, *redactor.told)
-    cost = release_cost(mechanism.guarantee, sum(protected), size, passed, told)
+    passed = sum(map(len, unchanged))
+    limits = premises(choice, policies, scale_premise(mechanism.guarantee, space))
+    limits = limits if redactor is None else (*limits, *redactor.told)
+    cost = release_cost(mechanism.guarantee, sum(protected), size, passed, limits)
     return Variants(
         tuple(rows),
         str(mechanism),
         cost,
-        tuple(kept),
+        tuple(unchanged),
         tuple(protected),
         rng is not None,
         tuple(redacted),
@@ -118,20 +114,20 @@ def protect_words(
 def _check(mechanism: object, space: object) -> None:
     if not isinstance(mechanism, WordMechanism):
         raise ParameterError(
-            "The 'mechanism' argument must be a mechanism, as veil.mechanism('cmp(epsilon=10)')"
-            f" gives. Got {type(mechanism).__name__} instead."
+            "The 'mechanism' argument must be a mechanism, for example"
+            f" veil.mechanism('cmp(epsilon=10)'). Got {type(mechanism).__name__} instead."
         )
     if not isinstance(space, Embeddings):
         raise ParameterError(
-            "The 'space' argument must be word vectors, as veil.load_embeddings('glove-100d')"
-            f" gives. Got {type(space).__name__} instead."
+            "The 'space' argument must be word vectors, for example"
+            f" veil.load_embeddings('glove-100d'). Got {type(space).__name__} instead."
         )
 
 
 def _batches(
     texts: Sequence[str], planner: Planner, size: int, max_chars: int, *, in_clear: bool
 ) -> Iterator[list[WordPlan]]:
-    """Plan the texts, in batches of a bounded number of draws."""
+    """Yield plans of the texts, in batches with a bounded number of draws."""
     batch: list[WordPlan] = []
     draws = 0
     for number, text in enumerate(texts, start=1):
@@ -156,7 +152,6 @@ def _release(
     rng: Generator,
     mark: type[Released],
 ) -> list[tuple[Released, ...]]:
-    """Draw and spell all variants of a batch."""
     ids = np.array([i for plan in plans for i in plan.ids], dtype=np.int64)
     ids[ids < 0] = stand_ins.take([plan.ids.count(-1) for plan in plans], rng)
     cases = [(j, case) for j, case in enumerate(_cases(plans)) if case is not Case.AS_IS]
@@ -177,13 +172,13 @@ def _cases(plans: list[WordPlan]) -> Iterator[Case]:
 
 
 def draw_ids(kernel: Kernel, ids: Ids, count: int, words: int, rng: Generator) -> Ids:
-    """Draw, and refuse an answer that is not a word for every slot."""
+    """Return words (count, n) sampled for `ids` (n,), or raise if a slot has no valid word."""
     if not len(ids):
         return np.empty((count, 0), dtype=np.int64)
-    drawn = kernel.sample(ids, count, rng)
-    if drawn.shape != (count, len(ids)) or drawn.min() < 0 or drawn.max() >= words:
-        raise VeilError("The mechanism did not give a word for every slot; nothing is released.")
-    return drawn
+    samples = kernel.sample(ids, count, rng)
+    if samples.shape != (count, len(ids)) or samples.min() < 0 or samples.max() >= words:
+        raise VeilError("The mechanism did not return a word for every slot; nothing is released.")
+    return samples
 
 
 def _spell(
@@ -192,7 +187,7 @@ def _spell(
     columns: list[list[Released]],
     mark: type[Released],
 ) -> None:
-    """Put the drawn words (count, n) into the layouts of the texts."""
+    """Fill the layouts of the texts with words (count, n)."""
     at = 0
     for plan, column in zip(plans, columns, strict=True):
         end = at + len(plan.ids)
@@ -204,16 +199,16 @@ def _spell(
 @brief()
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The words of a text that a mechanism replaces, and what stands around them.
+    """The words of a text that a mechanism replaces, and the layout around them.
 
-    It holds words of the text, and so stays where the text is.
+    It contains words of the text and is therefore as private as the text.
 
     Attributes
     ----------
     words
-        The words to replace, in order: as the vectors spell them, or else as they are written.
+        The words to replace, in order, spelt as in the vectors, or as in the text if unknown.
     known
-        Which of them the vectors know.
+        Whether each word is in the vocabulary.
     kept
         Words that pass unchanged by policy, in order.
     """
@@ -226,23 +221,23 @@ class Draft:
     _layout: str
 
     def spell(self, drawn: Sequence[str]) -> Released:
-        """Put one drawn word into each slot."""
+        """Return the variant with one sampled word in each slot."""
         if len(drawn) != len(self.words):
-            raise InputError("There must be one drawn word for each slot of the text.")
+            raise InputError("There must be one sampled word for each slot of the text.")
         return Released(self._layout % tuple(map(apply_case, self._cases, drawn)))
 
     @property
     def original(self) -> str:
-        """The text itself, as its variants are laid out."""
+        """The text in the layout of its variants."""
         return self._layout % tuple(map(apply_case, self._cases, self.words))
 
     @property
     def form(self) -> str:
-        """Layout and capitals, which every variant shows; none of the words to replace."""
+        """Layout and capitals, which every variant shows, without the words to replace."""
         return json.dumps([self._layout, [case.value for case in self._cases]])
 
     def in_form(self, form: str, order: Sequence[int]) -> "Draft":
-        """Return the same words in another order and form, as an earlier text had them."""
+        """Return the same words in the order and form of an earlier text."""
         layout, cases = json.loads(form)
         return replace(
             self,
@@ -264,7 +259,7 @@ def draft(
     select: Select | None = None,
     max_chars: int = MAX_CHARS,
 ) -> Draft:
-    """Decide, as `protect` does, which words of a text are replaced."""
+    """Return a text split into the words that `protect` would replace, and its layout."""
     check_text(text, "The text", max_chars)
     choice = mechanism.select if select is None else select
     plan = Planner(space, choice, unknown, policies or {}).plan(text)
@@ -289,21 +284,20 @@ def draw(
     size: int,
     decoys: Sequence[int],
 ) -> list[tuple[str, ...]]:
-    """Draw `size` words for each of these slots, with fresh randomness.
+    """Return `size` fresh draws for each of these slots, one tuple per slot.
 
-    `decoys` are numbers of words of the space, one for each of the slots: it stands behind all
-    draws of a word that the vectors do not know, and must not depend on that word for anybody
-    else. Returns one tuple of draws for each slot.
+    `decoys` are word numbers of the space, one per slot. If the slot's word is out of vocabulary,
+    all its draws are sampled from the decoy, which must not depend on the word.
     """
     random = generator(None)
     ids = np.array([text._ids[slot] for slot in slots], dtype=np.int64)
     ids[ids < 0] = np.asarray(decoys, dtype=np.int64)[ids < 0]
-    drawn = space.spellings[draw_ids(mechanism.bind(space), ids, size, space.size, random)]
-    return [tuple(column) for column in drawn.T.tolist()]
+    words = space.spellings[draw_ids(mechanism.bind(space), ids, size, space.size, random)]
+    return [tuple(column) for column in words.T.tolist()]
 
 
 def variants_of(mechanism: TextMechanism, size: int | None) -> int:
-    """Return how many variants of a text there are: as asked for, else one, or a whole group."""
+    """Return the number of variants per text: `size`, or by default one or a whole group."""
     if isinstance(mechanism, QueryMechanism):
         return size_of(mechanism, size)
     return 1 if size is None else size
@@ -330,49 +324,49 @@ def protect(
     texts
         A sequence of strings.
     mechanism, space
-        What replaces a word, and the vectors it works in. A mechanism that rewrites whole queries
-        (``aea``, ``fea``) needs no vectors, draws nothing at random, and may find fewer than
-        `size` variants, or none: then the row is empty.
+        The mechanism that replaces words, and its word vectors. A mechanism that rewrites whole
+        queries (``aea``, ``fea``) needs no vectors, is deterministic, and may find fewer than
+        `size` variants. If it finds none, the row is empty.
     size
-        Variants per text; each one is another release and adds to the cost. None for one, or for
-        as many as the mechanism has by itself: ``cover`` sends a whole group of texts.
+        Variants per text; each one is another release and adds to the cost. None means the
+        mechanism's default: one, or for ``cover`` a whole group of texts.
     unknown
-        What happens to a word that the vectors do not know: ``random`` puts the mechanism's
-        output for a uniformly drawn word in its place (one word behind all variants), so that
-        the release does not depend on the word; ``drop``, ``mask`` and, on request, ``keep``.
+        Policy for out-of-vocabulary words. ``random`` replaces the word by the mechanism's output
+        for a uniformly sampled word, the same one for all variants, so that the release does not
+        depend on the word. The others are ``drop``, ``mask`` and ``keep``.
     policies
-        Per kind of word (number, email, url, identifier, symbol): ``replace`` (the default: by the
-        mechanism if known, else as `unknown` says), ``keep``, ``drop`` or ``mask``.
+        Policy by kind of word (number, email, url, identifier, symbol): ``keep``, ``drop``,
+        ``mask`` or ``replace``. The default ``replace`` applies the mechanism to a word in the
+        vocabulary and `unknown` to any other.
     select
         Which words are protected, see `veil.text.select`; the mechanism's own choice by default.
     max_chars
         Longest text accepted.
     in_clear
-        Whether a text may be released as it is where none of its words is protected; else such a
-        text raises `UnprotectedError`.
+        Whether to release a text unchanged if none of its words is protected. By default it
+        raises `UnprotectedError`.
     redact
-        ``patterns`` or ``presidio``: personal data that is recognised is replaced by its kind, as
-        ``[EMAIL]``, before the mechanism sees the rest; a `Redactor` can use pseudonyms instead.
+        ``patterns`` or ``presidio``: replace recognised personal data by its kind, such as
+        ``[EMAIL]``, before the mechanism runs. A `Redactor` can use pseudonyms instead.
     rng
         None for fresh randomness of the operating system. A seed or a generator makes the release
-        repeatable, which is for experiments: it is marked as seeded and **not private**.
+        repeatable, for experiments: it is marked as seeded and **not private**.
 
     Notes
     -----
-    Every text has the same words in the same slots in all its variants, replaced independently.
-    What stays visible: the number of words, spacing, punctuation, case patterns, and which words
-    were selected.
+    Each slot is replaced independently in every variant. The variants reveal the number of words,
+    spacing, punctuation, case patterns, and which words were selected.
     """
     if isinstance(mechanism, QueryMechanism):
         if policies or select is not None or unknown != "random" or redact is not None:
             raise ParameterError(
-                f"{mechanism.name} rewrites whole queries: 'unknown', 'policies', 'select' and"
-                " 'redact' are for mechanisms that replace words."
+                f"{mechanism.name} rewrites whole queries. Leave out 'unknown', 'policies',"
+                " 'select' and 'redact', which are for mechanisms that replace words."
             )
         return scramble(texts, mechanism, size, max_chars=max_chars)
     return protect_words(
         texts,
-        mechanism,  # type: ignore[arg-type]  # checked there, with a sentence, as is the space
+        mechanism,  # type: ignore[arg-type]  # checked there, like the space
         space,  # type: ignore[arg-type]
         1 if size is None else size,
         unknown=unknown,
@@ -386,7 +380,7 @@ def protect(
 
 
 class ProtectOptions(TypedDict, total=False):
-    """The choices of `protect` that `protect_stream` hands on."""
+    """Options that `protect_stream` passes to `protect`."""
 
     unknown: Unknown
     policies: dict[str, Policy]
@@ -408,14 +402,14 @@ def protect_stream(
     seed: int | None = None,
     **choices: Unpack[ProtectOptions],
 ) -> Iterator[Variants]:
-    """Protect any number of texts in constant memory: one `Variants` per batch, in order.
+    """Yield one `Variants` per batch of texts, in order and in constant memory.
 
-    With an `executor` (processes, threads, or a cluster's) batches run there, `in_flight` at a
-    time. Every batch has randomness of its own: fresh, or the batch's stream of the seed, so that
-    a seeded result does not depend on the number of workers.
+    With an `executor` (processes, threads, or a cluster), up to `in_flight` batches run there at
+    a time. Each batch has its own randomness, fresh or derived from the seed and the batch
+    number, so that a seeded result does not depend on the number of workers.
     """
     if isinstance(texts, str | bytes):
-        raise InputError("The 'texts' argument must give strings; put a single text into a list.")
+        raise InputError("The 'texts' argument must be strings. Put a single text into a list.")
     if batch < 1 or in_flight < 1:
         raise ParameterError("The 'batch' and 'in_flight' arguments must be at least 1.")
     source = _numbered(texts, choices.get("max_chars", MAX_CHARS))
@@ -435,7 +429,7 @@ def protect_stream(
 
 
 def _numbered(texts: Iterable[str], max_chars: int) -> Iterator[str]:
-    """Check each text, so that a message tells its place in the whole stream."""
+    """Yield checked texts; an error message has the text's number in the whole stream."""
     for number, text in enumerate(texts, start=1):
         yield check_text(text, f"Text {number:,}", max_chars)
 
@@ -453,5 +447,5 @@ def _protect_batch(
     rng = None if seed is None else stream(seed, number)
     try:
         return protect(texts, mechanism, space, size, rng=rng, **choices)
-    except UnprotectedError as error:  # tell the place in the whole stream
+    except UnprotectedError as error:  # number in the whole stream
         raise UnprotectedError(number * batch + error.number) from None

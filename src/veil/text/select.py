@@ -1,21 +1,21 @@
-"""Which words of a text are protected: a choice that goes with any mechanism.
+"""Select the words of a text that are protected, for any mechanism.
 
 ====================  =====================================================================
 ``"all"``             every word
-``"content"``         every word but the function words of `veil.corpus.tokens`
+``"content"``         every word except the function words of `veil.corpus.tokens`
 ``"pos:NN NNS JJ"``   words with these Penn Treebank tags (``nltk:`` or ``spacy:`` instead of
                       ``pos:`` choose another tagger)
-a list of terms       these words, and these phrases
-a function            words of one text -> one truth value each, for example a detector of
+a list of terms       these words and phrases
+a function            words of one text -> one boolean per word, for example a detector of
                       personal data
 ====================  =====================================================================
 
-The choice is among ordinary known words. Numbers, addresses and words that the vectors do not
-know are never let through by it: they follow a policy of their own (see `protect`).
+The selection applies to ordinary known words. Numbers, addresses and out-of-vocabulary words
+follow their own policies (see `protect`) and never pass because they are not selected.
 
-A bound holds between words that are both selected. Where selection depends on more than the word
-(tags, phrases, a function), another word in a protected one's place may not be, and pass as it is:
-a list of single words, or ``content``, is the choice that can be reasoned about.
+A bound holds between two selected words. If selection depends on the context (tags, phrases, a
+function), replacing a protected word by another one may unselect it, so that it passes unchanged.
+Prefer ``content`` or a list of single words, for which the bound is easy to interpret.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -36,7 +36,7 @@ _WANTED = (
 
 
 def selector(select: Select) -> Selector:
-    """Turn a choice into a function of the words of one text."""
+    """Return a selection as a function of the words of one text."""
     if callable(select):
         return _checked(select)
     if not isinstance(select, str):
@@ -52,10 +52,9 @@ def selector(select: Select) -> Selector:
 
 
 def reach(select: Select) -> Reach:
-    """Say what decides whether a word is selected: nothing, the word alone, or its context too.
+    """Return what a selection depends on: nothing ("all"), the word only, or also its context.
 
-    A list of single words is of the second kind, one with phrases of the third, as is a tagger,
-    or a function, of which nothing is known.
+    Lists with phrases, taggers and functions may depend on the context.
 
     >>> reach("all"), reach(["cancer", "hiv"]), reach(["skin cancer"]), reach("pos:NN")
     ('all', 'words', 'context', 'context')
@@ -69,35 +68,35 @@ def reach(select: Select) -> Reach:
 
 def _checked(function: Selector) -> Selector:
     def choose(words: Sequence[str]) -> Sequence[bool]:
-        chosen = [bool(answer) for answer in function(words)]
-        if len(chosen) != len(words):
+        answers = [bool(answer) for answer in function(words)]
+        if len(answers) != len(words):
             raise ParameterError(
                 f"The 'select' function must give one answer per word: {len(words)} words,"
-                f" {len(chosen)} answers."
+                f" {len(answers)} answers."
             )
-        return chosen
+        return answers
 
     return choose
 
 
-def _by_tags(name: str, wanted: frozenset[str]) -> Selector:
-    if strange := sorted(wanted - TAGS):  # a misspelt tag would let every word through
+def _by_tags(name: str, tags: frozenset[str]) -> Selector:
+    if strange := sorted(tags - TAGS):  # a misspelt tag would unprotect every word
         raise ParameterError(
-            f"The 'select' argument names the tag '{strange[0][:40]}', which no tagger gives;"
-            f" the tags are: {' '.join(sorted(TAGS))}."
+            f"The 'select' argument has the unknown tag '{strange[0][:40]}'."
+            f" Use these tags: {' '.join(sorted(TAGS))}."
         )
     tag = tagger(name)
 
     def choose(words: Sequence[str]) -> Sequence[bool]:
         if not words:
             return []
-        # A tagger may not understand every spelling; give it plain words only.
-        plain = [word if word.replace("-", "").isalpha() else "thing" for word in words]
-        marks = tag(plain)
-        if len(marks) != len(words):  # the tagger cut the text otherwise: protect everything
+        # Not every tagger understands every spelling, so it gets alphabetic words only.
+        alphabetic = [word if word.replace("-", "").isalpha() else "thing" for word in words]
+        marks = tag(alphabetic)
+        if len(marks) != len(words):  # the tagger split words: protect everything
             return [True] * len(words)
         # The pattern tagger marks some words with several tags, as in NN|VBG.
-        return [not wanted.isdisjoint(mark.split("|")) for mark in marks]
+        return [not tags.isdisjoint(mark.split("|")) for mark in marks]
 
     return choose
 
@@ -107,18 +106,18 @@ def _by_terms(terms: Collection[str]) -> Selector:
         raise ParameterError(_WANTED)
     phrases = {_bare(term)[0] for term in terms} - {()}
     if not phrases:
-        raise VeilError("The 'select' list holds no term, so that nothing would be protected.")
+        raise VeilError("The 'select' list must have at least one term to protect.")
     lengths = sorted({len(phrase) for phrase in phrases})
 
     def choose(words: Sequence[str]) -> Sequence[bool]:
         parts, owner = _flatten(words)
-        chosen = [False] * len(words)
+        selected = [False] * len(words)
         for i in range(len(parts)):
             for length in lengths:
                 if parts[i : i + length] in phrases:
                     for word in owner[i : i + length]:
-                        chosen[word] = True
-        return chosen
+                        selected[word] = True
+        return selected
 
     return choose
 
@@ -130,9 +129,9 @@ def _bare(term: object) -> tuple[tuple[str, ...], list[int]]:
 
 
 def _flatten(words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
-    """Cut words into bare parts, so that 'HIV' is found in "HIV-positive" and "HIV's".
+    """Return the bare parts of all words, and the index of the word of each part.
 
-    Returns the parts of all words, and for each part the word it is of.
+    Parts make 'HIV' match "HIV-positive" and "HIV's".
     """
     parts: list[str] = []
     owner: list[int] = []

@@ -1,4 +1,4 @@
-"""Read variants that anybody made, and tell by which mechanism."""
+"""Read variants from a file, written by Veil or any other tool, and find their mechanism."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,17 +24,17 @@ _PARAMETERS = ("epsilon", "level")
 @brief("ids", "rows")
 @dataclass(frozen=True, slots=True)
 class VariantTable:
-    """Variants of one mechanism with one parameter.
+    """Variants of one mechanism with one parameter value.
 
     Attributes
     ----------
     ids, originals, rows
         One entry per text, in order of first appearance; ``rows[i]`` are the variants of text i,
-        in the order of the file. A text of which nothing was released has an empty row.
+        in the order of the file. The row is empty if nothing was released of the text.
     mechanism
-        As the file says: a spec if `veil protect` wrote it, else any name; "" if it says nothing.
+        The mechanism column: a spec if `veil protect` wrote the file, else any name; "" if absent.
     parameter, value
-        ``epsilon`` or ``level`` and what the file gives for it; "" if it has no such column.
+        ``epsilon`` or ``level`` and its value; "" if the file has no such column.
     """
 
     ids: tuple[str, ...]
@@ -54,22 +54,21 @@ class _Text:
 def read_variants(path: Path) -> tuple[VariantTable, ...]:
     """Read columns id, text and obfuscatedText of CSV, TSV, JSONL (also .gz) or Parquet.
 
-    Columns ``mechanism`` and ``epsilon`` or ``level``, where the file has them, tell apart the
-    results of several mechanisms: each gives a table of its own.
+    A file with a column ``mechanism``, ``epsilon`` or ``level`` gives one table per mechanism and
+    value.
     """
     suffix = suffix_of(path)
     if not path.is_dir() and suffix not in READABLE:
         raise InputError(
-            f"{path.name} must end in one of {', '.join(READABLE)}, also with .gz, which tells"
-            " the format."
+            f"{path.name} must end in one of {', '.join(READABLE)}, optionally followed by .gz."
         )
     require_file(path, "variants")
-    found: dict[tuple[str, str, str], dict[str, _Text]] = {}
+    tables: dict[tuple[str, str, str], dict[str, _Text]] = {}
     for row in read_rows(path, _pick, DelimitedLayout()):
-        texts = found.setdefault(_key(row.values[3:]), {})
+        texts = tables.setdefault(_key(row.values[3:]), {})
         _add(texts, row.values, row.where(path.name))
-    if not found:
-        raise InputError(f"{path.name} holds no variants.")
+    if not tables:
+        raise InputError(f"{path.name} has no variants.")
     return tuple(
         VariantTable(
             tuple(texts),
@@ -77,26 +76,26 @@ def read_variants(path: Path) -> tuple[VariantTable, ...]:
             tuple(tuple(text.variants) for text in texts.values()),
             *key,
         )
-        for key, texts in found.items()
+        for key, texts in tables.items()
     )
 
 
 def _pick(header: Header) -> tuple[int, ...]:
-    """Return the positions of id, text and variant, and of what tells the mechanism."""
+    """Return the positions of id, text, variant, mechanism and parameters, -1 if absent."""
     places = [header.find(names) for names in _WANTED.values()]
     for place, names in zip(places, _WANTED.values(), strict=True):
         if place < 0:
             raise InputError(
-                f"{header.where} has no column '{names[0]}'; variants come as id, text (the"
-                " original) and obfuscatedText, as veil protect --with-originals writes them."
+                f"{header.where} has no column '{names[0]}'. A file of variants needs id, text"
+                " (the original) and obfuscatedText; veil protect --with-originals writes them."
             )
     return (*places, *(header.find((name,)) for name in ("mechanism", *_PARAMETERS)))
 
 
 def _key(values: Sequence[object]) -> tuple[str, str, str]:
-    """Return mechanism, name of its parameter, and value."""
-    mechanism, *given = values
-    for name, value in zip(_PARAMETERS, given, strict=True):
+    """Return the mechanism, its parameter's name, and its value."""
+    mechanism, *parameters = values
+    for name, value in zip(_PARAMETERS, parameters, strict=True):
         if value is not None:
             return _shown(mechanism), name, _shown(value)
     return _shown(mechanism), "", ""
@@ -109,35 +108,32 @@ def _shown(value: object) -> str:
 def _add(texts: dict[str, _Text], values: Sequence[object], where: str) -> None:
     label, original, variant = _shown(values[0]), values[1], values[2]
     if not label or not isinstance(original, str) or not isinstance(variant, str | None):
-        raise InputError(f"{where} must have an id, a text and a variant; repair it.")
+        raise InputError(f"{where} must have an id, a text and a variant. Repair it.")
     text = texts.setdefault(label, _Text(original))
     if text.original != original:
-        raise InputError(
-            f"{where} has an id that stands for another text further up; give each text an id of"
-            " its own."
-        )
+        raise InputError(f"{where} repeats the id of another text. Give each text a unique id.")
     if variant:
         text.variants.append(variant)
 
 
-def made_by(table: VariantTable, given: str = "") -> TextMechanism:
-    """Return the mechanism that was named, or else the one that the file names.
+def made_by(table: VariantTable, spec: str = "") -> TextMechanism:
+    """Return the mechanism of a spec, by default the mechanism of the file.
 
     Raises
     ------
     InputError
-        If the file names none, or none that is known here.
+        If there is no spec, and the file has no known mechanism.
     """
-    if given:
-        return mechanism(given)
+    if spec:
+        return mechanism(spec)
     name = table.mechanism.strip()
-    told = [name]
+    candidates = [name]
     if table.parameter:
-        told.append(f"{name.lower()}({table.parameter}={table.value})")
-    for spec in told:
+        candidates.append(f"{name.lower()}({table.parameter}={table.value})")
+    for candidate in candidates:
         with suppress(VeilError):
-            return mechanism(spec)
+            return mechanism(candidate)
     raise InputError(
-        "The file does not say by which mechanism, and with which parameters, its variants were"
-        " made; name it with --mechanism, as in --mechanism 'cmp(epsilon=10)'."
+        "The file does not name the mechanism of its variants and its parameters. Add"
+        " --mechanism, for example --mechanism 'cmp(epsilon=10)'."
     )

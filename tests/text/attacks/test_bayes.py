@@ -61,7 +61,7 @@ def test_likelihoods_are_those_of_the_laws(
     shaped = ShapedLog.of(scene.log, ShapeReader(words, "all"))
     ids = [[words.id(word) for word in text.split()] for text in queries]
     for i, row in enumerate(scene.variants):
-        found = shaped.scores(row, likelihood(made, words))
+        result = shaped.scores(row, likelihood(made, words))
         seen = [[words.id(word) for word in variant.split()] for variant in row]
         expected = np.array(
             [
@@ -70,8 +70,8 @@ def test_likelihoods_are_those_of_the_laws(
             ]
         )
         possible = expected > -np.inf
-        assert (possible == (found > -np.inf)).all()
-        np.testing.assert_allclose(found[possible], expected[possible], rtol=1e-5, atol=1e-4)
+        assert (possible == (result > -np.inf)).all()
+        np.testing.assert_allclose(result[possible], expected[possible], rtol=1e-5, atol=1e-4)
         assert possible[i]  # the truth is never ruled out
     ranks = Bayes(select="all").run(scene).ranks
     last = shaped.scores(scene.variants[-1], likelihood(made, words))

@@ -40,10 +40,10 @@ def attacked(spec: str, scene: Scene) -> Outcome:
 
 def test_a_log_is_looked_up_as_the_table_does(half: Table, texts: list[str]) -> None:
     groups = LogGroups.of(QueryLog.of(texts), half)
-    found = half.locate(texts)
-    assert groups.addresses.tolist() == [one.address for one in found]
+    result = half.locate(texts)
+    assert groups.addresses.tolist() == [one.address for one in result]
     assert groups.tracks is not None
-    assert groups.tracks.tolist() == [one.track for one in found]
+    assert groups.tracks.tolist() == [one.track for one in result]
 
 
 def test_the_risk_of_all_queries_is_the_exact_one(
@@ -63,8 +63,8 @@ def test_tracks_are_guessed_no_better_than_they_stand_in_the_group(
     half: Table, texts: list[str], scene: Scene
 ) -> None:
     outcome = attacked("topic(labels=tracks)", scene)
-    found = half.locate(texts)
-    at = np.array([(one.address, one.track) for one in found])
+    result = half.locate(texts)
+    at = np.array([(one.address, one.track) for one in result])
     for i, text in enumerate(scene.originals):
         address, track = at[texts.index(text)]
         shares = np.bincount(at[at[:, 0] == address, 1], minlength=4)

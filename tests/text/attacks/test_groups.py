@@ -71,8 +71,8 @@ def test_a_part_of_a_group_tells_as_much_and_a_strange_release_nothing() -> None
 
 def test_no_word_vectors_are_asked_for() -> None:
     texts = TEXTS[:3]
-    found = attack(released(texts), texts, TEXTS, "bayes", mechanism=Grouped())
-    assert found.ranks.tolist() == [1, 1, 1]
+    result = attack(released(texts), texts, TEXTS, "bayes", mechanism=Grouped())
+    assert result.ranks.tolist() == [1, 1, 1]
     with pytest.raises(ParameterError, match="needs the mechanism"):
         attack(released(texts), texts, TEXTS, "bayes")
     with pytest.raises(ParameterError, match="needs the word vectors"):

@@ -30,10 +30,10 @@ def test_ranks_are_those_of_the_sorted_list(rng: Generator, block: int | None) -
     places = np.concatenate([[-1], rng.choice(300, 20), np.arange(195, 225), [105, 110]])
     centres = vectors[places] + rng.normal(size=(len(places), 16)) * 0.3
     centres[5] = 0
-    found, ties = ranks(centres, vectors, places, block=block)
+    result, ties = ranks(centres, vectors, places, block=block)
     scores = (vectors[None].astype(float) * centres[:, None]).sum(axis=2)
     assert ties[6:].max() == 2
-    assert list(zip(found.tolist(), ties.tolist(), strict=True)) == [
+    assert list(zip(result.tolist(), ties.tolist(), strict=True)) == [
         sorted_rank(row.tolist(), int(place)) for row, place in zip(scores, places, strict=True)
     ]
 
@@ -44,16 +44,16 @@ def test_equal_vectors_are_level_whatever_the_blocks() -> None:
     places = np.array([0, 1, 500, 997, 999])
     centres = np.repeat(row.astype(float), 5, axis=0)
     for block in (None, 1, 3, 333, 1000):
-        found, ties = ranks(centres, vectors, places, block=block)
-        assert found.tolist() == [1] * 5
+        result, ties = ranks(centres, vectors, places, block=block)
+        assert result.tolist() == [1] * 5
         assert ties.tolist() == [1000] * 5
 
 
 def test_many_centroids_at_once(rng: Generator) -> None:
     vectors = unit(rng.normal(size=(500, 8)))
     places = np.arange(500)
-    found, ties = ranks(vectors.astype(float), vectors, places)
-    assert (found == 1).all()
+    result, ties = ranks(vectors.astype(float), vectors, places)
+    assert (result == 1).all()
     assert (ties == 1).all()
 
 
@@ -94,10 +94,10 @@ def test_missing_originals_come_last(encoder: BagEncoder) -> None:
 
 def test_nothing_released_is_ranked_by_how_often_queries_come(encoder: BagEncoder) -> None:
     log = QueryLog.of(["a", "b", "c", "c", "d", "d"])
-    found = inference_ranks(Scene(((),) * 4, ("c", "d", "a", "b"), log), encoder)
-    assert found.ranks.tolist() == [1, 1, 3, 3]
-    assert found.ties is not None
-    assert found.ties.tolist() == [2] * 4
+    result = inference_ranks(Scene(((),) * 4, ("c", "d", "a", "b"), log), encoder)
+    assert result.ranks.tolist() == [1, 1, 3, 3]
+    assert result.ties is not None
+    assert result.ties.tolist() == [2] * 4
 
 
 def test_blank_variants_say_nothing(encoder: BagEncoder) -> None:
@@ -150,6 +150,6 @@ class _Long(BagEncoder):
 
 def test_the_mean_is_that_of_the_models_own_vectors() -> None:
     encoder = _Long()
-    found = centroids([["long", "short"]], encoder)[0]
+    result = centroids([["long", "short"]], encoder)[0]
     long, short = encoder.encode(["long", "short"]).astype(float)
-    np.testing.assert_allclose(found, (100 * long + short) / 2, rtol=1e-6)
+    np.testing.assert_allclose(result, (100 * long + short) / 2, rtol=1e-6)

@@ -53,25 +53,25 @@ def number_of(question: dict[str, Any], text: str) -> str:
 def test_what_the_model_names_comes_first_and_the_others_stay_in_order() -> None:
     first = Inference().rank(scene(), BagEncoder())
     wrong = LOG[6]  # of the third text it is the truth
-    found, asked = judged(lambda question: number_of(question, wrong), n=30)
+    result, asked = judged(lambda question: number_of(question, wrong), n=30)
     assert len(asked) == len(TRUTH)
-    assert found.ranks[2] == 1
+    assert result.ranks[2] == 1
     for i in (0, 1, 3, 4, 5):  # the named one moved ahead of the truth unless it was ahead before
-        assert first.ranks[i] <= found.ranks[i] <= first.ranks[i] + 1
-    assert (found.candidates == len(LOG)).all()
-    assert found.silences == 0
+        assert first.ranks[i] <= result.ranks[i] <= first.ranks[i] + 1
+    assert (result.candidates == len(LOG)).all()
+    assert result.silences == 0
 
 
 def test_a_truth_that_is_not_shown_stays_behind_the_candidates() -> None:
     others = [(f"w{i} w{i + 1} w{i + 2}",) for i in range(20, 26)]
-    found, asked = judged(likeliest, n=3)
+    result, asked = judged(likeliest, n=3)
     assert len(json.loads(asked[0]["messages"][1]["content"])["candidates"]) == 3
     with serving(likeliest) as endpoint:
         far = attack({"url": endpoint.url, "n": 3}, at=scene(others))
     first = Inference().rank(scene(others), BagEncoder())
     assert (far.ranks == first.ranks).all()
     assert far.ranks.min() > 3
-    assert found.ranks.min() >= 1
+    assert result.ranks.min() >= 1
 
 
 def test_questions_are_bounded_say_no_order_and_draw_nothing() -> None:
@@ -128,12 +128,12 @@ def test_nonsense_is_no_guess_and_the_rest_goes_on(said: str | bytes | int) -> N
         calls.append(1)
         return said if len(calls) == 2 else likeliest(question)
 
-    found, asked = judged(answer)
+    result, asked = judged(answer)
     assert len(asked) == len(TRUTH)
-    assert found.unanswered is not None
-    assert found.unanswered.tolist() == [0, 1, 0, 0, 0, 0]
-    assert found.ranks[1] == len(LOG) + 1
-    assert (found.ranks[[0, 2, 3, 4, 5]] <= len(LOG)).all()
+    assert result.unanswered is not None
+    assert result.unanswered.tolist() == [0, 1, 0, 0, 0, 0]
+    assert result.ranks[1] == len(LOG) + 1
+    assert (result.ranks[[0, 2, 3, 4, 5]] <= len(LOG)).all()
 
 
 def test_an_answer_is_not_read_beyond_its_bound() -> None:
@@ -229,10 +229,10 @@ def test_a_name_of_this_machine_that_leads_elsewhere_is_told_nothing(
 def test_a_text_without_variants_is_not_asked_about() -> None:
     rows = [(), *(scene().variants[1:])]
     with serving(likeliest) as endpoint:
-        found = attack({"url": endpoint.url}, at=scene([tuple(row) for row in rows]))
+        result = attack({"url": endpoint.url}, at=scene([tuple(row) for row in rows]))
         assert len(endpoint.asked) == 5
-    assert found.silences == 0
-    assert found.ranks[0] <= len(LOG)
+    assert result.silences == 0
+    assert result.ranks[0] <= len(LOG)
 
 
 def test_the_command_counts_what_had_no_answer(tmp_path: Path, encoder: BagEncoder) -> None:
@@ -262,13 +262,13 @@ def test_the_command_counts_what_had_no_answer(tmp_path: Path, encoder: BagEncod
 
 def test_a_cross_encoder_orders_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", LIBRARY)
-    found = attack({"n": 30}, "crossencoder")
+    result = attack({"n": 30}, "crossencoder")
     told = scene()
     for i, (row, truth) in enumerate(zip(told.variants, told.originals, strict=True)):
         scores = [sum(len(set(v.split()) & set(q.split())) for v in row) for q in LOG]
         own = scores[LOG.index(truth)]
         above, level = sum(s > own for s in scores), sum(s == own for s in scores)
-        assert above < found.ranks[i] <= above + level
+        assert above < result.ranks[i] <= above + level
     with pytest.raises(AssetError, match="could not be opened"):
         attack({"model": "nobody/nothing"}, "crossencoder")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)

@@ -39,20 +39,20 @@ def test_a_part_gives_what_the_whole_gives(
     space.memo.put("other words", np.sort(rng.permutation(1500)[:600]))
     part = WordLikelihoods.of(law, space, logged, np.unique(seen))
     assert part.part == ("custext" not in spec and "wbb" not in spec)
-    expected, found = whole.at(seen, asked), part.at(seen, asked)
+    expected, result = whole.at(seen, asked), part.at(seen, asked)
     known = asked >= 0
-    np.testing.assert_allclose(found[known], expected[known], rtol=1e-6, atol=1e-6)
-    assert found[1] == pytest.approx(expected[1], abs=0.7)  # a sample stands for the rest
-    assert found[1] == found[4]
+    np.testing.assert_allclose(result[known], expected[known], rtol=1e-6, atol=1e-6)
+    assert result[1] == pytest.approx(expected[1], abs=0.7)  # a sample stands for the rest
+    assert result[1] == result[4]
 
 
 def test_shares_add_up_to_the_vocabulary() -> None:
     space = make_space(1500, 4)
     space.memo.put("other words", np.arange(0, 1500, 5))
     law = likelihood(word_mechanism("cmp(epsilon=3)"), space)
-    found = WordLikelihoods.of(law, space, np.array([0, 1, 2]), np.array([5, 9]))
-    assert np.exp(found.shares).sum() == pytest.approx(1)
-    assert found.words.tolist() == sorted({0, 1, 2, 5, 9, *range(0, 1500, 5)})
+    result = WordLikelihoods.of(law, space, np.array([0, 1, 2]), np.array([5, 9]))
+    assert np.exp(result.shares).sum() == pytest.approx(1)
+    assert result.words.tolist() == sorted({0, 1, 2, 5, 9, *range(0, 1500, 5)})
 
 
 def test_many_places_are_weighed_as_one() -> None:
@@ -60,5 +60,5 @@ def test_many_places_are_weighed_as_one() -> None:
     law = likelihood(word_mechanism("cmp(epsilon=3)"), space)
     rng = np.random.default_rng(1)
     seen = [rng.integers(300, size=size) for size in (3, 0, 5, *range(1, 20))]
-    for one, found in zip(seen, slot_likelihoods(law, seen), strict=True):
-        np.testing.assert_allclose(found, law.of(one), rtol=1e-9, atol=1e-9)
+    for one, result in zip(seen, slot_likelihoods(law, seen), strict=True):
+        np.testing.assert_allclose(result, law.of(one), rtol=1e-9, atol=1e-9)

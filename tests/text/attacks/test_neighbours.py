@@ -25,9 +25,9 @@ def awkward() -> Embeddings:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("space", [make_space(400, 5), awkward()], ids=["plain", "awkward"])
 def test_what_is_sure_is_right(space: Embeddings, metric: str) -> None:
-    found = NeighbourTable.of(space, metric, 9)
-    ids = np.setdiff1d(np.arange(space.size), found.unsure)
-    near, far = found.nearest(ids)
+    result = NeighbourTable.of(space, metric, 9)
+    ids = np.setdiff1d(np.arange(space.size), result.unsure)
+    near, far = result.nearest(ids)
     truth = distances(space, ids, metric)
     truth[np.arange(len(ids)), ids] = -1
     order = np.argsort(truth, axis=1, kind="stable")[:, :9]
@@ -39,11 +39,11 @@ def test_what_is_sure_is_right(space: Embeddings, metric: str) -> None:
 
 def test_holders_are_the_words_with_all_of_them() -> None:
     space = make_space(400, 5)
-    found = NeighbourTable.of(space, "euclidean", 9)
-    for words in ([5], [5, int(found.table[5, 3])], [5, 399]):
-        rows = [set(row) for row in found.table[:, :-1].tolist()]
+    result = NeighbourTable.of(space, "euclidean", 9)
+    for words in ([5], [5, int(result.table[5, 3])], [5, 399]):
+        rows = [set(row) for row in result.table[:, :-1].tolist()]
         expected = [w for w in range(400) if set(words) <= rows[w]]
-        assert found.holding(np.array(words)).tolist() == expected
+        assert result.holding(np.array(words)).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_ties_are_settled_by_the_mechanism_itself(spec: str) -> None:
     rng = np.random.default_rng(1)
     for word in (0, 7, 40, 55, 123):
         seen = kernel.sample(np.array([word]), 3, rng)[:, 0]
-        found = likelihood(made, space).of(seen)
-        np.testing.assert_allclose(found, law[:, seen].sum(axis=1), rtol=1e-6, atol=1e-7)
+        result = likelihood(made, space).of(seen)
+        np.testing.assert_allclose(result, law[:, seen].sum(axis=1), rtol=1e-6, atol=1e-7)
 
 
 def test_a_large_vocabulary_without_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,9 +82,9 @@ def test_a_large_vocabulary_without_a_table(monkeypatch: pytest.MonkeyPatch) -> 
     assert isinstance(kernel, ClosedForm)
     seen = kernel.sample(np.array([17]), 1, np.random.default_rng(2))[:, 0]
     exact = kernel.log_probs(asked)[:, seen].sum(axis=1)
-    found = law.of(seen, asked)
-    np.testing.assert_allclose(found[asked], exact)
-    assert found[0] == pytest.approx(np.log(np.exp(exact).mean()))
+    result = law.of(seen, asked)
+    np.testing.assert_allclose(result[asked], exact)
+    assert result[0] == pytest.approx(np.log(np.exp(exact).mean()))
     with pytest.raises(ParameterError, match="use the bayes attacker"):
         law.of(seen)
 

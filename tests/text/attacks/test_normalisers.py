@@ -45,10 +45,10 @@ def truth(law: ExponentialKernel) -> Floats:
     else:
         gaps = np.linalg.norm(points[:, None] - points, axis=2)
     scores = -law.slope * np.minimum(gaps, law.cap)
-    found = scores - logs
+    result = scores - logs
     some = np.argmin(np.where(np.arange(space.size) >= law.first, gaps, np.inf), axis=1)
     replaced = np.arange(space.size) < law.first  # such a word is drawn with probability p only
-    values: Floats = found[np.arange(space.size), some] + np.where(replaced, np.log(law.p), 0)
+    values: Floats = result[np.arange(space.size), some] + np.where(replaced, np.log(law.p), 0)
     return values
 
 
@@ -76,9 +76,9 @@ def test_what_was_computed_lies_beside_the_vectors(
     (file,) = (tmp_path / "space").glob("normalisers-*.npy")
     assert file.stat().st_mode & 0o777 == 0o600  # it names words of a log
     monkeypatch.setattr(likelihood_exponential, "_exact", None)  # nothing is computed again
-    found = Normalisers.of(kernel(SPECS[0], open_folder(tmp_path / "space")))
-    prepare_normalisers([found], np.arange(20))
-    assert np.array_equal(found.logs, other.logs, equal_nan=True)
+    result = Normalisers.of(kernel(SPECS[0], open_folder(tmp_path / "space")))
+    prepare_normalisers([result], np.arange(20))
+    assert np.array_equal(result.logs, other.logs, equal_nan=True)
     assert np.isnan(Normalisers.of(kernel(SPECS[1], space)).logs).all()
 
 

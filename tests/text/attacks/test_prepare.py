@@ -73,8 +73,8 @@ def test_what_others_asked_before_changes_nothing(
     spec = "santext(epsilon=2)"
     law = likelihood(word_mechanism(spec), used)
     law.prepare(np.arange(0, 900, 3))
-    found = [attacker.run(_unknown(scene(spec, space))) for space in (fresh, used)]
-    assert found[0].ranks.tolist() == found[1].ranks.tolist()
+    result = [attacker.run(_unknown(scene(spec, space))) for space in (fresh, used)]
+    assert result[0].ranks.tolist() == result[1].ranks.tolist()
 
 
 def _unknown(given: Scene) -> Scene:

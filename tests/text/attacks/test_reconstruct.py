@@ -37,9 +37,9 @@ def test_posterior_is_that_of_bayes_rule(spec: str, words: Embeddings) -> None:
     for word in rng.choice(60, 6):
         seen = kernel.sample(np.array([word]), 4, rng)[:, 0]
         logs = likelihood(made, words).of(seen)
-        found = np.exp(logs - logs.max())
+        result = np.exp(logs - logs.max())
         np.testing.assert_allclose(
-            found / found.sum(), posterior(law, seen.tolist()), rtol=1e-4, atol=1e-7
+            result / result.sum(), posterior(law, seen.tolist()), rtol=1e-4, atol=1e-7
         )
 
 
@@ -56,13 +56,13 @@ def test_head_of_the_ranking_is_exact_in_a_large_vocabulary(
     law = kernel.log_probs(np.arange(space.size))
     seen = kernel.sample(np.array([5]), 8, np.random.default_rng(1))[:, 0]
     asked = np.array([700, 3, 899])
-    found = likelihood(made, space).of(seen, asked)
+    result = likelihood(made, space).of(seen, asked)
     exact = law[:, seen].sum(axis=1)
-    head = np.argsort(-found)[:20]
-    np.testing.assert_allclose(found[head], exact[head], rtol=1e-5)
-    np.testing.assert_allclose(found[asked], exact[asked], rtol=1e-5)
+    head = np.argsort(-result)[:20]
+    np.testing.assert_allclose(result[head], exact[head], rtol=1e-5)
+    np.testing.assert_allclose(result[asked], exact[asked], rtol=1e-5)
     assert set(np.argsort(-exact)[:5]) <= set(head.tolist())
-    assert np.corrcoef(found, exact)[0, 1] > 0.99
+    assert np.corrcoef(result, exact)[0, 1] > 0.99
 
 
 @pytest.mark.parametrize("small", [10, 4096])
@@ -84,10 +84,10 @@ def test_words_that_truncation_makes_equal_are_level(
     seen = np.array([5, 7, 40])  # each is as likely under all words that are far
     score = exact[:, seen].sum(axis=1)
     for word in (100, 200, 299):
-        wanted, level = rank_with_ties(score, word, 1e-9)
+        expected, level = rank_with_ties(score, word, 1e-9)
         assert level > 200
         rank, ties = rank_with_ties(law.of(seen), word, law.rounding)
-        assert rank == wanted
+        assert rank == expected
         assert ties == level or (small == 10 and abs(ties - level) < 0.05 * level)
 
 

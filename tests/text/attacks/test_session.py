@@ -61,10 +61,10 @@ def used(walk: Sequence[int], stay: float) -> list[int]:
 
 
 def walks(first: int, length: int) -> list[list[int]]:
-    found = [[first]]
+    result = [[first]]
     for _ in range(length - 1):
-        found = [[*walk, int(after)] for walk in found for after in GRAPH[walk[-1]]]
-    return found
+        result = [[*walk, int(after)] for walk in result for after in GRAPH[walk[-1]]]
+    return result
 
 
 @pytest.mark.parametrize("stay", [0.75, 0.9, 1.0])
@@ -102,11 +102,11 @@ def test_probabilities_are_those_of_all_walks_counted(encoder: BagEncoder) -> No
         model = _Walks(Groups.of(log, Table()), GRAPH, rule)
         observed = model.used(5, 4, np.random.default_rng(1))
         assert observed.tolist() in [used(walk, stay) for walk in walks(5, 4)]
-        found = model.backward(observed) * (observed[0] == ADDRESSES)
+        result = model.backward(observed) * (observed[0] == ADDRESSES)
         for i in range(0, len(TEXTS), 6):
             all_used = [used(walk, stay) for walk in walks(i, 4)]
             share = all_used.count(observed.tolist()) / len(all_used)
-            assert found[i] == pytest.approx(share)
+            assert result[i] == pytest.approx(share)
 
 
 def test_a_session_of_one_query_is_bayes(encoder: BagEncoder) -> None:

@@ -46,11 +46,11 @@ def test_it_is_bayes_with_the_texts_for_a_log(words: Embeddings, queries: list[s
 def test_suspects_beside_a_text_do_not_depend_on_the_order_of_all() -> None:
     texts = tuple(f"query number {i}" for i in range(30))
     rows = tuple(TABLE.group(int(address)) for address in TABLE.address(texts))
-    found = Shortlist(n=7).run(Scene(rows, texts, None, Grouped()))
+    result = Shortlist(n=7).run(Scene(rows, texts, None, Grouped()))
     turned = Shortlist(n=7).run(Scene(rows[::-1], texts[::-1], None, Grouped()))
-    assert found.ties is not None
+    assert result.ties is not None
     assert turned.ties is not None
-    assert found.ties.tolist() == turned.ties[::-1].tolist()
+    assert result.ties.tolist() == turned.ties[::-1].tolist()
 
 
 def test_a_text_stands_once_among_its_suspects() -> None:

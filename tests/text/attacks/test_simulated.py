@@ -39,10 +39,10 @@ def test_scores_are_those_of_a_gaussian_fitted_by_least_squares(words: Embedding
         sum(gaussian(words.points(seen)[j], np.r_[point, 1] @ line, spread) for j in range(4))
         for point in words.points(np.arange(words.size))
     ]
-    found = likelihood(made, words).of(seen)
-    offset = np.array(expected) - found
+    result = likelihood(made, words).of(seen)
+    offset = np.array(expected) - result
     assert np.ptp(offset) < 0.15 * np.ptp(expected)  # one constant, up to the draws
-    assert np.corrcoef(expected, found)[0, 1] > 0.995
+    assert np.corrcoef(expected, result)[0, 1] > 0.995
 
 
 @pytest.mark.parametrize("spec", ["cmp(epsilon=1)", "mahalanobis(epsilon=1)"])
@@ -51,16 +51,16 @@ def test_many_variants_tell_more_than_the_sum_of_densities(spec: str) -> None:
     space = make_space(3000, 12)
     made = word_mechanism(spec)
     truth = np.arange(0, 3000, 50)
-    drawn = made.bind(space).sample(truth, 50, np.random.default_rng(6))
-    assert (drawn == truth).mean() < 0.1
+    draws = made.bind(space).sample(truth, 50, np.random.default_rng(6))
+    assert (draws == truth).mean() < 0.1
     ranks = {}
     for surrogate in ("simulated", "density"):
         law = likelihood(made, space, surrogate)
-        found = [
-            rank_with_ties(law.of(drawn[:, i]), int(word))[0]
+        result = [
+            rank_with_ties(law.of(draws[:, i]), int(word))[0]
             for i, word in enumerate(truth.tolist())
         ]
-        ranks[surrogate] = float(np.mean(1 / np.array(found)))
+        ranks[surrogate] = float(np.mean(1 / np.array(result)))
     assert ranks["simulated"] > 3 * ranks["density"]
 
 
@@ -69,9 +69,9 @@ def test_what_hardly_changes_is_found(spec: str, words: Embeddings) -> None:
     sharp = spec.replace("epsilon=12", "epsilon=1e6")
     made = word_mechanism(sharp)
     law = likelihood(made, words)
-    drawn = made.bind(words).sample(np.arange(60), 20, np.random.default_rng(1))
-    found = [rank_with_ties(law.of(drawn[:, i]), i)[0] for i in range(60)]
-    assert np.mean(np.array(found) <= (2 if "vickrey" in spec else 1)) > 0.9
+    draws = made.bind(words).sample(np.arange(60), 20, np.random.default_rng(1))
+    result = [rank_with_ties(law.of(draws[:, i]), i)[0] for i in range(60)]
+    assert np.mean(np.array(result) <= (2 if "vickrey" in spec else 1)) > 0.9
 
 
 def test_the_model_is_the_same_every_time(words: Embeddings) -> None:
@@ -100,8 +100,8 @@ class _Turning:
         self._size = size
 
     def sample(self, ids: Ids, size: int, rng: Generator) -> Ids:
-        drawn: Ids = (ids + 2 * (rng.random((size, len(ids))) < 0.9)) % self._size
-        return drawn
+        draws: Ids = (ids + 2 * (rng.random((size, len(ids))) < 0.9)) % self._size
+        return draws
 
 
 def test_any_mechanism_that_can_be_drawn_from_can_be_attacked(words: Embeddings) -> None:

@@ -42,9 +42,9 @@ def test_a_row_beside_stands_as_it_would_at_the_end(rng: Generator) -> None:
         ranks(centres[[i]], np.concatenate([vectors, rows[[i]]]), np.array([300]))
         for i in range(12)
     ]
-    found = np.stack(ranks_beside(centres, vectors, rows))
-    assert found.tolist() == np.concatenate(expected, axis=1).tolist()
-    assert found[:, 5].tolist() == [1, 301]
+    result = np.stack(ranks_beside(centres, vectors, rows))
+    assert result.tolist() == np.concatenate(expected, axis=1).tolist()
+    assert result[:, 5].tolist() == [1, 301]
     assert np.ravel(ranks_beside(vectors[:1].astype(float), vectors, vectors[:1])).tolist() == [
         1,
         2,

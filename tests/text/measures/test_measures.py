@@ -12,8 +12,8 @@ from veil.core import registry
 from veil.core.errors import InputError, ParameterError
 from veil.core.types import Floats
 from veil.testing import check_measure
-from veil.text.api import measure_all, plugin_measures
 from veil.text.measures import MEASURES, Comparison, TextMeasure
+from veil.text.measures.measure import measure_all, plugin_measures
 from veil.text.vectors.embeddings import Embeddings
 
 TEXTS = ["ab cd ef gh", "do goldfish grow", "ij"]
@@ -32,23 +32,23 @@ def test_every_measure_keeps_its_contract(name: str) -> None:
 
 @pytest.mark.parametrize("name", MEASURES.names())
 def test_every_measure_says_what_it_is(name: str) -> None:
-    found = MEASURES.get(name)
-    assert found.name == name
-    assert found.says[0].isupper()
-    assert found.says.endswith(".")
-    assert found.lowest < found.highest
+    result = MEASURES.get(name)
+    assert result.name == name
+    assert result.says[0].isupper()
+    assert result.says.endswith(".")
+    assert result.lowest < result.highest
     assert MEASURES.parse(name).brief == name
 
 
 def test_all_of_them_are_those_of_similarity(space: Embeddings) -> None:
     encoder, cmp = Letters(), veil.CMP(epsilon=1)
-    found = measure_all(TEXTS, ROWS, encoder=encoder, mechanism=cmp, vectors=space)
-    assert list(found) == with_these("encoder", "mechanism", "vectors")
+    result = measure_all(TEXTS, ROWS, encoder=encoder, mechanism=cmp, vectors=space)
+    assert list(result) == with_these("encoder", "mechanism", "vectors")
     alone = veil.similarity(TEXTS, ROWS, encoder=encoder, thesaurus=None)
     for name in ("jaccard", "cosine", "bleu", "meteor"):
-        assert np.array_equal(found[name], getattr(alone, name), equal_nan=True)
-    assert all(values.shape == (3,) for values in found.values())
-    assert all(np.isnan(values[2]) for values in found.values())
+        assert np.array_equal(result[name], getattr(alone, name), equal_nan=True)
+    assert all(values.shape == (3,) for values in result.values())
+    assert all(np.isnan(values[2]) for values in result.values())
 
 
 def test_what_is_not_given_is_not_measured(space: Embeddings) -> None:
@@ -70,9 +70,9 @@ def test_what_is_not_given_is_not_measured(space: Embeddings) -> None:
 
 def test_nothing_was_released_of_any_text(space: Embeddings) -> None:
     cmp = veil.CMP(epsilon=1)
-    found = measure_all(["a"], [[]], encoder=Letters(), mechanism=cmp, vectors=space)
-    assert list(found) == with_these("encoder", "mechanism", "vectors")
-    assert all(np.isnan(values).all() for values in found.values())
+    result = measure_all(["a"], [[]], encoder=Letters(), mechanism=cmp, vectors=space)
+    assert list(result) == with_these("encoder", "mechanism", "vectors")
+    assert all(np.isnan(values).all() for values in result.values())
 
 
 class Length(TextMeasure):
@@ -93,10 +93,10 @@ def test_those_of_plugins_come_last_by_their_own_names(monkeypatch: pytest.Monke
     for name in ("zeta", "alpha"):
         monkeypatch.setitem(MEASURES._loaded, name, Length)
     assert plugin_measures() == ("alpha", "zeta")
-    found = measure_all(TEXTS, ROWS)
-    assert list(found) == [*with_these(), "alpha", "zeta"]
-    assert found["zeta"].tolist() == [22, 16, 0]
-    assert found["jaccard"][1] == 1
+    result = measure_all(TEXTS, ROWS)
+    assert list(result) == [*with_these(), "alpha", "zeta"]
+    assert result["zeta"].tolist() == [22, 16, 0]
+    assert result["jaccard"][1] == 1
 
 
 def test_bad_input_is_told_in_one_sentence() -> None:

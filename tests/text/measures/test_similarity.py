@@ -44,8 +44,8 @@ def read(path: Path) -> tuple[list[str], list[list[str]]]:
 def files(shared: Path) -> dict[str, tuple[Path, dict[str, str]]]:
     with (shared / "reference" / "similarity_dl19.csv").open(newline="") as file:
         table = {f"{line['mechanism']}_{line['epsilon']}": line for line in csv.DictReader(file)}
-    found = sorted((shared / "reference" / "variants").glob("dl19_*.csv.gz"))
-    named = {path.name.removeprefix("dl19_").removesuffix(".csv.gz"): path for path in found}
+    result = sorted((shared / "reference" / "variants").glob("dl19_*.csv.gz"))
+    named = {path.name.removeprefix("dl19_").removesuffix(".csv.gz"): path for path in result}
     return {name: (path, table[name]) for name, path in named.items()}
 
 
@@ -53,8 +53,8 @@ def test_the_authors_jaccard_is_reproduced_from_their_variants(shared: Path) -> 
     at_hand = files(shared)
     assert len(at_hand) == 10
     for name, (path, expected) in at_hand.items():
-        found = similarity(*read(path), encoder=None, thesaurus=None).means("variant")
-        assert found["jaccard"] == pytest.approx(float(expected["jaccard"]), abs=6e-5), name
+        result = similarity(*read(path), encoder=None, thesaurus=None).means("variant")
+        assert result["jaccard"] == pytest.approx(float(expected["jaccard"]), abs=6e-5), name
 
 
 @pytest.mark.slow
@@ -63,42 +63,42 @@ def test_the_authors_cosine_is_reproduced_from_their_variants(shared: Path, name
     if not minilm_folder().is_dir():
         pytest.skip("minilm is not in the cache: veil fetch minilm fetches it")
     path, expected = files(shared)[name]
-    found = similarity(*read(path)).means("variant")
-    assert found["cosine"] == pytest.approx(float(expected["cosine"]), abs=1e-3)
+    result = similarity(*read(path)).means("variant")
+    assert result["cosine"] == pytest.approx(float(expected["cosine"]), abs=1e-3)
 
 
 def test_each_measure_by_hand() -> None:
-    found = similarity(
+    result = similarity(
         ["ab cd ef gh", "do goldfish grow"],
         [["ab cd xx gh", "ab cd ef gh"], ["Do GOLDFISH grow"]],
         encoder=Letters(),
         thesaurus=None,
     )
-    assert found.jaccard == pytest.approx([(3 / 5 + 1) / 2, 1])
+    assert result.jaccard == pytest.approx([(3 / 5 + 1) / 2, 1])
     # 3 of 4 words, 1 of 3 pairs, then none of 2 and none of 1, smoothed to 1/2 and 1/4
     partly = (3 / 4 * 1 / 3 * (1 / 2 / 2) * (1 / 4 / 1)) ** (1 / 4)
-    assert found.bleu == pytest.approx([(partly + 1) / 2, 1])
+    assert result.bleu == pytest.approx([(partly + 1) / 2, 1])
     # 3 of 4 words match in 2 chunks; all match in 1
     some = 3 / 4 * (1 - 0.5 * (2 / 3) ** 3)
-    assert found.meteor == pytest.approx([(some + 1 - 0.5 / 4**3) / 2, 1 - 0.5 / 3**3])
-    assert found.cosine[0] == pytest.approx((6 / np.sqrt(8 * 10) + 1) / 2)
-    assert not found.synonyms
+    assert result.meteor == pytest.approx([(some + 1 - 0.5 / 4**3) / 2, 1 - 0.5 / 3**3])
+    assert result.cosine[0] == pytest.approx((6 / np.sqrt(8 * 10) + 1) / 2)
+    assert not result.synonyms
 
 
 def test_the_original_is_the_reference() -> None:
-    found = similarity(["ab cd ef gh"], [["ab cd"]], encoder=None, thesaurus=None)
-    assert found.bleu[0] == pytest.approx(np.exp(1 - 4 / 2))  # all is right, and half is missing
+    result = similarity(["ab cd ef gh"], [["ab cd"]], encoder=None, thesaurus=None)
+    assert result.bleu[0] == pytest.approx(np.exp(1 - 4 / 2))  # all is right, and half is missing
     mean = 1 * (1 / 2) / (0.9 * 1 + 0.1 * 1 / 2)  # of precision and recall, the latter heavier
-    assert found.meteor[0] == pytest.approx(mean * (1 - 0.5 * (1 / 2) ** 3))
+    assert result.meteor[0] == pytest.approx(mean * (1 - 0.5 * (1 / 2) ** 3))
 
 
 def test_meteor_matches_stems_and_synonyms(tmp_path: Path) -> None:
     write(tmp_path)
     thesaurus = wordnet(tmp_path)
     word, other = next(
-        (word, min(found))
+        (word, min(result))
         for word in ("car", "dog", "physician", "doctor", "hospital", "animal", "illness")
-        if (found := {each for each in thesaurus.synonyms(word) if " " not in each})
+        if (result := {each for each in thesaurus.synonyms(word) if " " not in each})
     )
     one = similarity([f"my {word} x"], [[f"my {other} x"]], encoder=None, thesaurus=None)
     two = similarity([f"my {word} x"], [[f"my {other} x"]], encoder=None, thesaurus=thesaurus)
@@ -110,16 +110,16 @@ def test_meteor_matches_stems_and_synonyms(tmp_path: Path) -> None:
 
 
 def test_texts_without_variants_and_empty_texts() -> None:
-    found = similarity(["a b", "", "c"], [[], ["", "x"], [""]], encoder=None, thesaurus=None)
-    assert np.isnan(found.jaccard[0])
-    assert found.jaccard[1:].tolist() == [0.5, 0]
-    assert found.bleu[1:].tolist() == [0, 0]
-    assert found.meteor[1:].tolist() == [0, 0]
-    means = found.means()
+    result = similarity(["a b", "", "c"], [[], ["", "x"], [""]], encoder=None, thesaurus=None)
+    assert np.isnan(result.jaccard[0])
+    assert result.jaccard[1:].tolist() == [0.5, 0]
+    assert result.bleu[1:].tolist() == [0, 0]
+    assert result.meteor[1:].tolist() == [0, 0]
+    means = result.means()
     assert set(means) == {"jaccard", "bleu", "meteor"}
     assert means["jaccard"].n == 2
     assert means["jaccard"] == 0.25
-    assert found.means("variant")["jaccard"] == pytest.approx(1 / 3)
+    assert result.means("variant")["jaccard"] == pytest.approx(1 / 3)
     assert similarity(["a"], [[]], encoder=None, thesaurus=None).means() == {}
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from veil.core.types import Floats
-from veil.text.api import measure_all
 from veil.text.explain import explain
+from veil.text.measures.measure import measure_all
 from veil.text.mechanisms.catalogue import mechanism
 from veil.text.mechanisms.mechanism import WordMechanism
 from veil.text.protect import protect
@@ -21,14 +21,14 @@ def uncertainty(
     texts: Sequence[str],
     rows: Sequence[Sequence[str]],
 ) -> dict[str, Floats]:
-    found = measure_all(texts, rows, mechanism=mechanism, vectors=space)
-    return {name: found[name] for name in ("N_w", "S_w")}
+    result = measure_all(texts, rows, mechanism=mechanism, vectors=space)
+    return {name: result[name] for name in ("N_w", "S_w")}
 
 
 def word_mechanism(spec: str) -> WordMechanism:
-    found = mechanism(spec)
-    assert isinstance(found, WordMechanism)
-    return found
+    result = mechanism(spec)
+    assert isinstance(result, WordMechanism)
+    return result
 
 
 def test_shares_and_supports_are_counted_by_word(space: Embeddings) -> None:
@@ -39,9 +39,9 @@ def test_shares_and_supports_are_counted_by_word(space: Embeddings) -> None:
         f"{three} {four}!",
         f"{four.upper()} {four}!",
     ]
-    found = uncertainty(word_mechanism("cmp(epsilon=1)"), space, [f"{one} {two}!"], [variants])
-    assert found["N_w"] == pytest.approx([(17 / 20 + 0) / 2])
-    assert found["S_w"] == pytest.approx([(3 + 2) / 2])  # 19 of 20 are enough
+    result = uncertainty(word_mechanism("cmp(epsilon=1)"), space, [f"{one} {two}!"], [variants])
+    assert result["N_w"] == pytest.approx([(17 / 20 + 0) / 2])
+    assert result["S_w"] == pytest.approx([(3 + 2) / 2])  # 19 of 20 are enough
 
 
 def test_words_that_do_not_go_through_the_mechanism_do_not_count(space: Embeddings) -> None:
@@ -49,9 +49,9 @@ def test_words_that_do_not_go_through_the_mechanism_do_not_count(space: Embeddin
     cmp = word_mechanism("cmp(epsilon=1)")
     texts = [f"{one} qqqq", "qqqq", "...", one, one]
     rows = [[f"{one} {two}"] * 4, [two] * 4, [], [], [f"{one} {two}", "a b c"]]
-    found = uncertainty(cmp, space, texts, rows)
-    assert found["N_w"][0] == found["S_w"][0] == 1
-    for values in found.values():  # unknown, no word, nothing sent, another shape
+    result = uncertainty(cmp, space, texts, rows)
+    assert result["N_w"][0] == result["S_w"][0] == 1
+    for values in result.values():  # unknown, no word, nothing sent, another shape
         assert all(math.isnan(value) for value in values[1:])
 
 
@@ -59,9 +59,9 @@ def test_kept_words_do_not_count(space: Embeddings) -> None:
     wbb = word_mechanism("wbb(epsilon=1, k=2, n=3)")
     texts = [f"the {word}" for word in space.words[:20]]
     rows = protect(texts, wbb, space, 40, rng=3).rows
-    found = uncertainty(wbb, space, texts, rows)
-    assert np.nanmax(found["N_w"]) == 0  # a word of the safe box never comes out
-    assert np.nanmax(found["S_w"]) <= 3
+    result = uncertainty(wbb, space, texts, rows)
+    assert np.nanmax(result["N_w"]) == 0  # a word of the safe box never comes out
+    assert np.nanmax(result["S_w"]) <= 3
 
 
 @pytest.mark.parametrize("spec", ["custext(epsilon=2, k=5)", "santext(epsilon=4)"])
@@ -69,7 +69,7 @@ def test_with_many_variants_they_are_those_of_the_law(spec: str, space: Embeddin
     chosen = word_mechanism(spec)
     texts = [space.words[i] for i in (3, 14, 41)]
     rows = protect(texts, chosen, space, 20_000, rng=5).rows
-    found = uncertainty(chosen, space, texts, rows)
+    result = uncertainty(chosen, space, texts, rows)
     exact = [explain(chosen, space, text) for text in texts]
-    assert found["N_w"] == pytest.approx([each.itself for each in exact], abs=0.015)
-    assert found["S_w"] == pytest.approx([each.support for each in exact], abs=1)
+    assert result["N_w"] == pytest.approx([each.itself for each in exact], abs=0.015)
+    assert result["S_w"] == pytest.approx([each.support for each in exact], abs=1)

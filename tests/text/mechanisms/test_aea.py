@@ -75,12 +75,12 @@ def test_queries_are_ranked_by_the_product(
         choices.append([(word, 1.0)] * (originals == "allow") + ranked)
     if originals == "remove":
         choices = [[each for each in some if not _tells(each[0], text)] for some in choices]
-    wanted = []
+    expected = []
     for chosen in product([[value for _, value in some] for some in choices]):
-        wanted.append(" ".join(some[i][0] for some, i in zip(choices, chosen, strict=True)))
-    wanted = [query for query in dict.fromkeys(wanted) if query != text]
+        expected.append(" ".join(some[i][0] for some, i in zip(choices, chosen, strict=True)))
+    expected = [query for query in dict.fromkeys(expected) if query != text]
     found = run(tiny, text, 10_000, originals=originals, closeness=closeness).queries
-    assert found == tuple(wanted)
+    assert found == tuple(expected)
     assert run(tiny, text, 7, originals=originals, closeness=closeness).queries == found[:7]
 
 

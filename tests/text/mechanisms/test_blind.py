@@ -79,8 +79,8 @@ def test_who_knows_it_has_exactly_chance(blind: Blind, who: str) -> None:
     log = [f"query {i}" for i in range(40)]
     texts = log[:7]
     made = veil.protect(texts, blind)
-    found = attack(made.rows, texts, log, "bayes", mechanism=blind)
-    assert found.ties is not None
-    assert found.ties.tolist() == [40] * 7
-    won = successes(found.ranks, who, candidates=found.candidates, ties=found.ties)  # type: ignore[arg-type]
+    result = attack(made.rows, texts, log, "bayes", mechanism=blind)
+    assert result.ties is not None
+    assert result.ties.tolist() == [40] * 7
+    won = successes(result.ranks, who, candidates=result.candidates, ties=result.ties)  # type: ignore[arg-type]
     np.testing.assert_allclose(won, chance(40, who))  # type: ignore[arg-type]

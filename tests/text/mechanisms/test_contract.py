@@ -116,8 +116,8 @@ def test_spec_values_may_be_bare_or_quoted() -> None:
 
 def test_plugins_join_but_cannot_replace(monkeypatch: pytest.MonkeyPatch) -> None:
     def points(*entries: tuple[str, str]) -> None:
-        found = [EntryPoint(n, v, "veil.mechanisms.words") for n, v in entries]
-        monkeypatch.setattr(registry, "entry_points", lambda **_: found)
+        result = [EntryPoint(n, v, "veil.mechanisms.words") for n, v in entries]
+        monkeypatch.setattr(registry, "entry_points", lambda **_: result)
 
     points(("mine", "veil.text.mechanisms.words.cmp:CMP"))
     assert "mine" in veil.MECHANISMS.names()

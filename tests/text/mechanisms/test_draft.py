@@ -31,11 +31,11 @@ def test_a_draft_replaces_the_words_that_protect_replaces(space: Embeddings) -> 
 def test_draws_have_the_law_of_the_mechanism(space: Embeddings) -> None:
     word = space.words[5]
     made = draft(f"xyzzy {word}", SANTEXT, space)
-    drawn = draw(made, [1], SANTEXT, space, 4000, [0])[0]
+    draws = draw(made, [1], SANTEXT, space, 4000, [0])[0]
     law = veil.law(SANTEXT, space, [word])[0]
-    counts = Counter(drawn)
-    found = [counts[each] for each in space.words]
-    assert stats.chisquare(found, law * 4000).pvalue > 1e-6
+    counts = Counter(draws)
+    result = [counts[each] for each in space.words]
+    assert stats.chisquare(result, law * 4000).pvalue > 1e-6
 
 
 def test_each_place_has_draws_of_its_own_and_none_is_seeded(space: Embeddings) -> None:
@@ -48,7 +48,7 @@ def test_each_place_has_draws_of_its_own_and_none_is_seeded(space: Embeddings) -
 
 def test_a_place_without_a_draw_is_refused(space: Embeddings) -> None:
     made = draft(f"{space.words[5]} {space.words[6]}", SANTEXT, space)
-    with pytest.raises(InputError, match="one drawn word for each slot"):
+    with pytest.raises(InputError, match="one sampled word for each slot"):
         made.spell(["a"])
 
 
@@ -60,6 +60,6 @@ def test_words_that_are_not_selected_are_kept_and_told(space: Embeddings) -> Non
 
 def test_an_unknown_word_has_the_law_of_its_decoy(space: Embeddings) -> None:
     made = draft("xyzzy", SANTEXT, space)
-    drawn = Counter(draw(made, [0], SANTEXT, space, 4000, [7])[0])
+    draws = Counter(draw(made, [0], SANTEXT, space, 4000, [7])[0])
     law = veil.law(SANTEXT, space, [space.words[7]])[0]
-    assert stats.chisquare([drawn[each] for each in space.words], law * 4000).pvalue > 1e-6
+    assert stats.chisquare([draws[each] for each in space.words], law * 4000).pvalue > 1e-6

@@ -13,26 +13,26 @@ from veil.text.vectors.embeddings import Embeddings
 
 def test_exact_numbers_are_those_of_the_law(space: Embeddings) -> None:
     law = laws.santext(space.vectors.astype(np.float64), 7, 1.5)
-    found = veil.explain(veil.SanText(epsilon=1.5), space, space.words[7], top=4, eta=0.1)
+    result = veil.explain(veil.SanText(epsilon=1.5), space, space.words[7], top=4, eta=0.1)
     order = np.argsort(-law)
-    assert [word for word, _ in found.top] == [space.words[i] for i in order[:4]]
-    assert found.itself == pytest.approx(law[7])
-    assert found.entropy == pytest.approx(-(law * np.log2(law)).sum())
-    assert found.min_entropy == pytest.approx(-math.log2(law.max()))
+    assert [word for word, _ in result.top] == [space.words[i] for i in order[:4]]
+    assert result.itself == pytest.approx(law[7])
+    assert result.entropy == pytest.approx(-(law * np.log2(law)).sum())
+    assert result.min_entropy == pytest.approx(-math.log2(law.max()))
     covered = np.cumsum(law[order])
-    assert covered[found.support - 1] >= 0.9 > covered[found.support - 2]
-    assert found.samples == 0
-    assert found.interval is None
+    assert covered[result.support - 1] >= 0.9 > covered[result.support - 2]
+    assert result.samples == 0
+    assert result.interval is None
 
 
 def test_simulation_brackets_the_truth(space: Embeddings) -> None:
     """One word far from all others: CMP keeps it with a probability we can compute."""
     line = Embeddings(("a", "b"), np.array([[0.0], [2.0]], dtype=np.float32))
-    found = veil.explain(veil.CMP(epsilon=1), line, "a", samples=4000, rng=1)
+    result = veil.explain(veil.CMP(epsilon=1), line, "a", samples=4000, rng=1)
     truth = 1 - 0.5 * math.exp(-1)  # the noise stays below 1, half the gap
-    assert found.samples == 4000
-    assert found.interval is not None
-    assert found.interval[0] < truth < found.interval[1]
+    assert result.samples == 4000
+    assert result.interval is not None
+    assert result.interval[0] < truth < result.interval[1]
     assert wilson(0.0, 10)[0] == 0.0
     assert wilson(1.0, 10)[1] == pytest.approx(1.0)
 

@@ -39,14 +39,14 @@ TOPICS = [
 def corpus(count: int = 60, seed: int = 3) -> list[str]:
     """Texts of random words of one topic each, with some words of others and stop words."""
     draw = random.Random(seed)
-    found = []
+    result = []
     for number in range(count):
         own = TOPICS[number % len(TOPICS)].split()
         other = draw.choice(TOPICS).split()
         words = draw.choices(own, k=draw.randint(3, 9)) + draw.choices(other, k=2)
         words.insert(2, "the")
-        found.append(" ".join(words))
-    return found
+        result.append(" ".join(words))
+    return result
 
 
 TEXTS = corpus()
@@ -90,7 +90,7 @@ def test_the_same_as_by_listing_everything(
     longest: int,
     targets: int,
 ) -> None:
-    wanted = scrambling.keyqueries(
+    expected = scrambling.keyqueries(
         analyse(query),
         [[word for word in words_of(text) if word not in STOP_WORDS] for text in TEXTS],
         term_of,
@@ -109,13 +109,15 @@ def test_the_same_as_by_listing_everything(
         score=score,
         candidates=1_000_000,
     )
-    found = asked.scramble(query, 100_000).queries
-    scores = {words: value for value, words in wanted}
+    result = asked.scramble(query, 100_000).queries
+    scores = {words: value for value, words in expected}
     if score == "ndcg":
-        wanted = [each for each in wanted if each[0] > 0]
-    assert set(found) == {words for _, words in wanted}
-    assert [scores[each] for each in found] == sorted(scores.values(), reverse=True)[: len(found)]
-    assert asked.scramble(query, 5).queries == found[:5]
+        expected = [each for each in expected if each[0] > 0]
+    assert set(result) == {words for _, words in expected}
+    assert [scores[each] for each in result] == sorted(scores.values(), reverse=True)[
+        : len(result)
+    ]
+    assert asked.scramble(query, 5).queries == result[:5]
 
 
 def test_ndcg_against_ir_measures(held: Collection) -> None:
@@ -127,8 +129,8 @@ def test_ndcg_against_ir_measures(held: Collection) -> None:
         sorted(draw.choice(len(held.lexical().spelt), size=size, replace=False).tolist())
         for size in (1, 2, 3, 4) * 10
     ]
-    found = runner.ndcg(queries, targets)
-    for terms, value in zip(queries, found, strict=True):
+    result = runner.ndcg(queries, targets)
+    for terms, value in zip(queries, result, strict=True):
         order = runner.top(terms, 100)
         run = {str(i): -float(rank) for rank, i in enumerate(order)} or {"none": 0.0}
         judged = {"q": {str(i): 1 for i in targets}}
@@ -169,8 +171,8 @@ def test_weights_of_terms_in_the_targets(held: Collection) -> None:
 
 def test_windows() -> None:
     words = [("a", 0), ("b", 1), ("x", -1), ("c", 2), ("a", 0)]
-    found = [" ".join(each.words) for each in combinations(words, 3, 2)]
-    assert found == ["a", "a b", "b", "b c", "c", "c a", "a"]
+    result = [" ".join(each.words) for each in combinations(words, 3, 2)]
+    assert result == ["a", "a b", "b", "b c", "c", "c a", "a"]
     best = candidates([words], {0: 1.0, 1: 5.0, 2: 2.0}, 5, 3, 3)
     assert [each.words for each in best] == [("a", "b", "c"), ("b", "c"), ("a", "b")]
 
@@ -198,8 +200,8 @@ def test_nothing_found_sends_nothing(held: Collection, tiny: Thesaurus, text: st
 
 def test_nothing_else_in_the_documents(tiny: Thesaurus) -> None:
     held = collection(["dogs hound puppy", "river"])
-    found = bind(held, tiny).scramble("dog", 5)
-    assert (found.queries, found.kept, found.protected) == ((), (), 1)
+    result = bind(held, tiny).scramble("dog", 5)
+    assert (result.queries, result.kept, result.protected) == ((), (), 1)
 
 
 words = st.sampled_from(
@@ -273,7 +275,7 @@ def test_a_piece_of_a_word_tells_of_it(tiny: Thesaurus) -> None:
 
 def test_rules_of_a_document_are_not_sent(tiny: Thesaurus) -> None:
     texts = [f"___ {text} __ -- _{number}" for number, text in enumerate(TEXTS)]
-    found = bind(collection(texts), tiny, candidates=5000).scramble("lung cancer", 5000)
-    sent = {word for query in found.queries for word in query.split()}
+    result = bind(collection(texts), tiny, candidates=5000).scramble("lung cancer", 5000)
+    sent = {word for query in result.queries for word in query.split()}
     assert len(sent) > 3
     assert all(word[0].isalnum() for word in sent)

@@ -27,10 +27,10 @@ def _law(space: Embeddings) -> Floats:
 def test_groups_are_computed_once_for_a_space_on_disk(
     stored: Embeddings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = _law(stored)
+    expected = _law(stored)
     assert stored.path is not None
     monkeypatch.setattr(_groups, "partition", lambda *_: pytest.fail("computed again"))
-    np.testing.assert_array_equal(_law(open_folder(stored.path)), wanted)
+    np.testing.assert_array_equal(_law(open_folder(stored.path)), expected)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_groups_are_computed_once_for_a_space_on_disk(
     ids=["junk", "empty", "zeros", "every word alone", "flat"],
 )
 def test_a_broken_file_of_groups_is_not_trusted(stored: Embeddings, fault: object) -> None:
-    wanted = _law(stored)
+    expected = _law(stored)
     assert stored.path is not None
     file = stored.path / "groups-euclidean-7.table"
     assert file.is_file()
@@ -53,28 +53,28 @@ def test_a_broken_file_of_groups_is_not_trusted(stored: Embeddings, fault: objec
         file.write_bytes(fault)
     else:
         write_table(file, stored.content, np.asarray(fault))
-    np.testing.assert_array_equal(_law(open_folder(stored.path)), wanted)
+    np.testing.assert_array_equal(_law(open_folder(stored.path)), expected)
 
 
 def test_one_bit_of_the_groups_is_noticed(stored: Embeddings) -> None:
-    wanted = _law(stored)
+    expected = _law(stored)
     assert stored.path is not None
     file = stored.path / "groups-euclidean-7.table"
     data = bytearray(file.read_bytes())
     data[128:132], data[156:160] = data[156:160], data[128:132]  # still a partition: another one
     file.write_bytes(data)
-    np.testing.assert_array_equal(_law(open_folder(stored.path)), wanted)
+    np.testing.assert_array_equal(_law(open_folder(stored.path)), expected)
 
 
 def test_groups_of_other_vectors_are_not_taken(stored: Embeddings, tmp_path: Path) -> None:
     other = make_space(60, 4, seed=1)
     other.save(tmp_path / "other")
-    wanted = _law(other)
+    expected = _law(other)
     _law(stored)
     assert stored.path is not None
     for name in ("vectors.npy", "meta.json"):
         shutil.copy(tmp_path / "other" / name, stored.path / name)
-    np.testing.assert_array_equal(_law(open_folder(stored.path)), wanted)
+    np.testing.assert_array_equal(_law(open_folder(stored.path)), expected)
 
 
 def test_a_folder_that_cannot_be_written_is_no_obstacle(

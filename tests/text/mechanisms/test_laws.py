@@ -64,13 +64,15 @@ for _metric in ("angle", "distance", "product"):
 @pytest.mark.parametrize("spec", CASES)
 def test_law_equals_the_papers_definition(spec: str, space: Embeddings) -> None:
     words = list(space.words)
-    found = veil.law(veil.MECHANISMS.parse(spec), space, words)
-    wanted = np.stack([CASES[spec](space, w) for w in range(space.size)])
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-300)
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    result = veil.law(veil.MECHANISMS.parse(spec), space, words)
+    expected = np.stack([CASES[spec](space, w) for w in range(space.size)])
+    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(result.sum(axis=1), 1, rtol=1e-12)
     kernel = veil.MECHANISMS.parse(spec).bind(space)
     assert isinstance(kernel, ClosedForm)
-    np.testing.assert_allclose(np.exp(kernel.log_probs(np.arange(space.size))), wanted, rtol=1e-9)
+    np.testing.assert_allclose(
+        np.exp(kernel.log_probs(np.arange(space.size))), expected, rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("spec", CASES)
@@ -78,10 +80,10 @@ def test_draws_follow_the_law(spec: str, space: Embeddings, rng: Generator) -> N
     """Chi-square of 40,000 draws for four words, rare outputs pooled."""
     mechanism = veil.MECHANISMS.parse(spec)
     ids = np.array([0, 5, 31, 59, 5])
-    drawn = mechanism.bind(space).sample(ids, 40_000, rng)
+    draws = mechanism.bind(space).sample(ids, 40_000, rng)
     law = veil.law(mechanism, space, [space.words[i] for i in ids])
     for column in range(len(ids)):
-        counts = np.bincount(drawn[:, column], minlength=space.size).astype(np.int64)
+        counts = np.bincount(draws[:, column], minlength=space.size).astype(np.int64)
         assert counts[law[column] == 0].sum() == 0
         assert _chi_square(counts, law[column]) > 1e-3
 
@@ -160,18 +162,18 @@ def test_tem_equals_its_gumbel_form(space: Embeddings, rng: Generator) -> None:
     gamma = laws.tem_gamma(space.size, epsilon, beta)
     gaps = np.array(laws.distances(_vectors(space), w))
     assert 0 < (gaps > gamma).sum() < space.size - 1  # both branches matter
-    drawn = laws.tem_gumbel(_vectors(space), w, epsilon, beta, 40_000, rng)
+    draws = laws.tem_gumbel(_vectors(space), w, epsilon, beta, 40_000, rng)
     law = veil.law(veil.TEM(epsilon=epsilon, beta=beta), space, [space.words[w]])[0]
-    assert _chi_square(np.bincount(drawn, minlength=space.size).astype(np.int64), law) > 1e-3
+    assert _chi_square(np.bincount(draws, minlength=space.size).astype(np.int64), law) > 1e-3
 
 
 def test_wbb_never_draws_from_the_safe_box(space: Embeddings, rng: Generator) -> None:
     mechanism = veil.WBB(epsilon=50, k=5, n=10)
     ids = np.arange(space.size)
-    drawn = mechanism.bind(space).sample(ids, 500, rng)
+    draws = mechanism.bind(space).sample(ids, 500, rng)
     for w in range(space.size):
         safe = laws.neighbours(_vectors(space), w, 5, "cosine")
-        assert not np.isin(drawn[:, w], safe).any()
+        assert not np.isin(draws[:, w], safe).any()
 
 
 def test_linear_weights_do_not_depend_on_epsilon(space: Embeddings) -> None:
@@ -195,15 +197,15 @@ def test_wbb_safe_box_holds_the_word_even_among_duplicates() -> None:
 @pytest.mark.parametrize(("words", "k"), [(60, 7), (61, 6), (40, 20), (9, 9), (10, 9), (300, 5)])
 def test_groups_equal_the_plain_loop(words: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     space = make_space(words, 3, seed=words)
-    wanted = laws.custext_groups(_vectors(space), k)
-    assert _groups.partition(space.vectors, k) == wanted
+    expected = laws.custext_groups(_vectors(space), k)
+    assert _groups.partition(space.vectors, k) == expected
     monkeypatch.setattr(_groups, "_BATCH", 7)
-    assert _groups.partition(space.vectors, k) == wanted
-    assert all(len(group) > 1 for group in wanted)
+    assert _groups.partition(space.vectors, k) == expected
+    assert all(len(group) > 1 for group in expected)
 
 
 def test_noise_mechanisms_have_no_closed_form(space: Embeddings) -> None:
-    with pytest.raises(veil.LawError, match="cmp has no law in closed form"):
+    with pytest.raises(veil.LawError, match="cmp has no closed-form distribution"):
         veil.law(veil.CMP(epsilon=1), space, [space.words[0]])
 
 
@@ -229,9 +231,9 @@ def test_glove_law_matches_the_reference(glove: Embeddings) -> None:
     gaps = np.linalg.norm(
         glove.vectors.astype(np.float64) - glove.points(np.array([word])), axis=1
     )
-    wanted = np.exp(-3 * gaps)
-    found = veil.law(veil.SanText(epsilon=6), glove, ["cancer"])[0]
-    np.testing.assert_allclose(found, wanted / wanted.sum(), rtol=1e-9)
+    expected = np.exp(-3 * gaps)
+    result = veil.law(veil.SanText(epsilon=6), glove, ["cancer"])[0]
+    np.testing.assert_allclose(result, expected / expected.sum(), rtol=1e-9)
 
 
 def test_a_law_that_vanishes_is_refused(space: Embeddings, rng: Generator) -> None:

@@ -32,14 +32,14 @@ def test_cmp_noise_reaches_the_vector_unscaled(rng: Generator) -> None:
     line = Embeddings(
         tuple(f"w{i}" for i in range(201)), np.arange(201, dtype=np.float32)[:, None]
     )
-    drawn = veil.CMP(epsilon=0.3).bind(line).sample(np.array([100]), 20_000, rng)[:, 0] - 100
+    draws = veil.CMP(epsilon=0.3).bind(line).sample(np.array([100]), 20_000, rng)[:, 0] - 100
     edges = np.arange(-8, 9)
     cdf = stats.laplace(scale=1 / 0.3).cdf
     inner = [cdf(e + 0.5) - cdf(e - 0.5) for e in edges]
-    seen = [int((drawn == e).sum()) for e in edges]
-    rest = len(drawn) - sum(seen)
-    wanted = np.array([*inner, 1 - sum(inner)]) * len(drawn)
-    assert stats.chisquare([*seen, rest], wanted).pvalue > 1e-3
+    seen = [int((draws == e).sum()) for e in edges]
+    rest = len(draws) - sum(seen)
+    expected = np.array([*inner, 1 - sum(inner)]) * len(draws)
+    assert stats.chisquare([*seen, rest], expected).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.4, 1.0])
@@ -66,11 +66,11 @@ def test_unit_direction_keeps_the_radius_of_cmp(rng: Generator) -> None:
 
 def test_mahalanobis_with_lam_zero_is_cmp(space: Embeddings) -> None:
     ids = np.arange(space.size)
-    drawn = [
+    draws = [
         m.bind(space).sample(ids, 50, np.random.default_rng(5))
         for m in (veil.Mahalanobis(epsilon=2, lam=0), veil.CMP(epsilon=2))
     ]
-    np.testing.assert_array_equal(drawn[0], drawn[1])
+    np.testing.assert_array_equal(draws[0], draws[1])
     assert veil.Mahalanobis(epsilon=2, lam=0, unit_direction=True).guarantee.kind == "metric-dp"
 
 
@@ -79,14 +79,14 @@ def test_mahalanobis_with_lam_zero_is_cmp(space: Embeddings) -> None:
 )
 def test_vickrey_with_t_zero_is_its_parent(noise: str, parent: str, space: Embeddings) -> None:
     ids = np.arange(space.size)
-    drawn = []
+    draws = []
     for spec in (f"vickrey(epsilon=2, t=0, noise={noise})", parent):
         kernel = veil.MECHANISMS.parse(spec).bind(space)
         assert isinstance(kernel, NoiseKernel)
         points = space.points(ids) + kernel.noise(len(ids), np.random.default_rng(5))
         nearest, distances = space.searcher.nearest(points, kernel.k)
-        drawn.append(kernel.pick(nearest, distances, np.random.default_rng(6)))
-    np.testing.assert_array_equal(drawn[0], drawn[1])
+        draws.append(kernel.pick(nearest, distances, np.random.default_rng(6)))
+    np.testing.assert_array_equal(draws[0], draws[1])
     assert (
         veil.MECHANISMS.parse(f"vickrey(epsilon=2, noise={noise})").guarantee
         == veil.MECHANISMS.parse(parent).guarantee
@@ -106,9 +106,9 @@ def _pick_share(mechanism: veil.Vickrey, distances: list[float], rng: Generator)
 def test_vickrey_chooses_with_the_published_probability(
     t: float, d1: float, d2: float, rng: Generator
 ) -> None:
-    wanted = (1 - t) * d2 / (t * d1 + (1 - t) * d2)
+    expected = (1 - t) * d2 / (t * d1 + (1 - t) * d2)
     share = _pick_share(veil.Vickrey(epsilon=1, t=t), [d1, d2], rng)[0]
-    assert abs(share - wanted) < 4 * math.sqrt(wanted * (1 - wanted) / 40_000) + 1e-12
+    assert abs(share - expected) < 4 * math.sqrt(expected * (1 - expected) / 40_000) + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_noise_that_overflows_is_refused(space: Embeddings) -> None:
 
 def test_far_points_find_the_word_in_their_direction(rng: Generator) -> None:
     cross = Embeddings(("n", "e", "s", "w"), np.array([[0, 1], [1, 0], [0, -1], [-1, 0]]))
-    drawn = veil.CMP(epsilon=1e-200).bind(cross).sample(np.array([0]), 4000, rng)
-    assert stats.chisquare(np.bincount(drawn[:, 0], minlength=4)).pvalue > 1e-3
+    draws = veil.CMP(epsilon=1e-200).bind(cross).sample(np.array([0]), 4000, rng)
+    assert stats.chisquare(np.bincount(draws[:, 0], minlength=4)).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-9, 1e9, 1e300])

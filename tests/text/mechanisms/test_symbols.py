@@ -62,8 +62,8 @@ def test_symbols_are_never_drawn(spec: str) -> None:
     mechanism = veil.MECHANISMS.parse(spec)
     text = " ".join(PLAIN.words)
     out = veil.protect([text], mechanism, MIXED, 50, select="all", rng=np.random.default_rng(1))
-    drawn = {word for row in out.rows[0] for word in row.split()}
-    assert drawn <= set(PLAIN.words)
+    draws = {word for row in out.rows[0] for word in row.split()}
+    assert draws <= set(PLAIN.words)
     kernel = mechanism.bind(MIXED)
     if isinstance(kernel, ClosedForm):
         np.testing.assert_array_equal(
@@ -78,11 +78,11 @@ def test_symbols_are_never_drawn(spec: str) -> None:
 def test_both_searches_see_the_same_words(engine: Engine) -> None:
     if engine == "numba":
         pytest.importorskip("numba")
-    found, _ = NearestWords(MIXED.vectors, engine).nearest(MIXED.points(np.arange(MIXED.size)), 3)
-    wanted, _ = NearestWords(PLAIN.vectors, "numpy").nearest(
+    result, _ = NearestWords(MIXED.vectors, engine).nearest(MIXED.points(np.arange(MIXED.size)), 3)
+    expected, _ = NearestWords(PLAIN.vectors, "numpy").nearest(
         PLAIN.points(np.arange(PLAIN.size)), 3
     )
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -410,7 +410,7 @@ def test_unknown_name_lists_the_known() -> None:
 
 def test_missing_path_is_no_unknown_name(tmp_path: Path) -> None:
     for path in (str(tmp_path / "none"), "none.txt", tmp_path / "none"):
-        with pytest.raises(InputError, match="check the path"):
+        with pytest.raises(InputError, match="Check the path"):
             load_embeddings(path)
 
 

@@ -59,7 +59,7 @@ def test_torn_folder(tiny: Embeddings, tmp_path: Path, file: str, fault: str) ->
     with pytest.raises(InputError) as caught:
         open_folder(folder)
     assert str(folder) in str(caught.value)
-    assert "delete it and load the vectors again" in str(caught.value)
+    assert "load the vectors again" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -126,15 +126,15 @@ def test_unknown_word_is_named_by_its_place_not_quoted(tiny: Embeddings) -> None
 @pytest.mark.parametrize(
     ("words", "vectors", "message"),
     [
-        (("a", "b"), [[1, 2], [3, np.nan]], "Vector 2 of mine .* not finite"),
-        (("a", "b"), [[np.inf, 2], [3, 4]], "Vector 1 of mine .* not finite"),
-        (("a", "b"), [[1, 2], [3e30, 4]], "Vector 2 of mine .* longer than 10,000"),
-        (("a", "b"), [[1, 2], [1e4, 1e4]], "Vector 2 of mine .* longer than 10,000"),
-        (("a", "b"), [[1, 2], [3e300, 4]], "Vector 2 of mine .* not finite"),
+        (("a", "b"), [[1, 2], [3, np.nan]], "Vector 2 of mine must be finite"),
+        (("a", "b"), [[np.inf, 2], [3, 4]], "Vector 1 of mine must be finite"),
+        (("a", "b"), [[1, 2], [3e30, 4]], "Vector 2 of mine .* at most 10,000 long"),
+        (("a", "b"), [[1, 2], [1e4, 1e4]], "Vector 2 of mine .* at most 10,000 long"),
+        (("a", "b"), [[1, 2], [3e300, 4]], "Vector 2 of mine must be finite"),
         (("a", "b"), [[0, 0], [0, 0]], "all shorter than 0.0001"),
         (("a", "b"), [[1e-30, 0], [0, 1e-42]], "all shorter than 0.0001"),
-        (("a", "a"), [[1, 2], [3, 4]], "mine has a word twice"),
-        (("\u00e9t\u00e9", "e\u0301te\u0301"), [[1, 2], [3, 4]], "mine has a word twice"),
+        (("a", "a"), [[1, 2], [3, 4]], "mine has a duplicate word"),
+        (("\u00e9t\u00e9", "e\u0301te\u0301"), [[1, 2], [3, 4]], "mine has a duplicate word"),
         (("a",), [[1, 2]], "at least 2 words"),
         (("a", "-"), [[1, 2], [3, 4]], "at least 2 words"),
         (("(", "-"), [[1, 2], [3, 4]], "at least 2 words"),

@@ -18,9 +18,9 @@ def test_equals_numpy_to_the_last_place(
     monkeypatch.setattr(distances, "_fused", lambda: fused)
     logs = lowest * rng.random((7, 513))
     logs[0, :3] = 0, -0.0, lowest
-    wanted = np.exp(logs)
+    expected = np.exp(logs)
     exp_in_place(logs)
-    np.testing.assert_allclose(logs, wanted, rtol=4e-16, atol=0)
+    np.testing.assert_allclose(logs, expected, rtol=4e-16, atol=0)
     assert logs[0, 0] == 1
 
 
@@ -29,7 +29,7 @@ def test_infinite_logs_and_odd_layouts(rng: Generator) -> None:
     exp_in_place(logs)
     np.testing.assert_array_equal(logs[0], [1, 0])
     wide = -rng.random((4, 10))
-    wanted = np.exp(wide[:, :7])
+    expected = np.exp(wide[:, :7])
     exp_in_place(wide[:, :7])
-    np.testing.assert_allclose(wide[:, :7], wanted, rtol=4e-16)
+    np.testing.assert_allclose(wide[:, :7], expected, rtol=4e-16)
     exp_in_place(np.empty((3, 0)))

@@ -40,8 +40,8 @@ def binary(
 def check_glove(space: Embeddings) -> None:
     assert space.words == ("the", "cat", "École")
     assert space.vectors.dtype == np.float32
-    wanted = np.array([[0.5, -1, 0.2], [1, 0, 0], [0, 1, 0]], dtype=np.float32)
-    np.testing.assert_array_equal(space.vectors, wanted)
+    expected = np.array([[0.5, -1, 0.2], [1, 0, 0], [0, 1, 0]], dtype=np.float32)
+    np.testing.assert_array_equal(space.vectors, expected)
 
 
 def test_glove_text(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_broken_text_names_file_and_line(
         read_vectors(write(tmp_path / "mine.txt", content))
     message = spoken(caught.value)
     assert f"{line} of mine.txt" in message
-    assert ";" in message  # what to do follows
+    assert ". " in message  # what to do follows
 
 
 def test_header_counts_are_told(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_header_counts_are_told(tmp_path: Path) -> None:
 def test_empty_file(tmp_path: Path, content: str, spoken: Spoken) -> None:
     with pytest.raises(InputError) as caught:
         read_vectors(write(tmp_path / "mine.txt", content))
-    assert "mine.txt holds no vectors; give" in spoken(caught.value)
+    assert "mine.txt has no vectors. Give" in spoken(caught.value)
 
 
 def test_huge_line_is_not_read_into_memory(
@@ -181,7 +181,7 @@ def test_torn_and_false_gzip(tmp_path: Path, spoken: Spoken) -> None:
 def test_missing_file(tmp_path: Path, spoken: Spoken) -> None:
     with pytest.raises(InputError) as caught:
         read_vectors(tmp_path / "none.txt")
-    assert "none.txt; check the path" in spoken(caught.value)
+    assert "none.txt. Check the path" in spoken(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_missing_file(tmp_path: Path, spoken: Spoken) -> None:
 def test_torn_binary(tmp_path: Path, content: bytes, spoken: Spoken) -> None:
     with pytest.raises(InputError) as caught:
         read_vectors(write(tmp_path / "mine.bin", content))
-    assert "mine.bin is not a whole word2vec .bin file" in spoken(caught.value)
+    assert "mine.bin must be a complete word2vec .bin file" in spoken(caught.value)
 
 
 def test_binary_with_nan(tmp_path: Path, spoken: Spoken) -> None:
@@ -253,13 +253,13 @@ def test_npy_that_does_not_fit_its_words(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"mine\.npy has 3 words but 2 vectors"):
         read_vectors(tmp_path / "mine.npy")
     write(tmp_path / "mine.txt", b"\xff\n\xfe\n")
-    with pytest.raises(InputError, match="UTF-8 words"):
+    with pytest.raises(InputError, match="UTF-8 text"):
         read_vectors(tmp_path / "mine.npy")
     write(tmp_path / "mine.txt", "a\nb\n")
     whole = (tmp_path / "mine.npy").read_bytes()
     for torn in (whole[:-1], whole[:20], b""):
         write(tmp_path / "mine.npy", torn)
-        with pytest.raises(InputError, match=r"mine\.npy or mine\.txt cannot be read"):
+        with pytest.raises(InputError, match=r"mine\.npy must be a NumPy array"):
             read_vectors(tmp_path / "mine.npy")
 
 
@@ -292,8 +292,8 @@ def test_wink_json_whatever_the_chunk(
     seen: list[int] = []
     space = read_wink_json(io.BytesIO(data), "tiny", seen.append)
     assert space.words == tuple(WINK)
-    wanted = np.array([row[:2] for row in WINK.values()], dtype=np.float32)
-    np.testing.assert_array_equal(space.vectors, wanted)
+    expected = np.array([row[:2] for row in WINK.values()], dtype=np.float32)
+    np.testing.assert_array_equal(space.vectors, expected)
     assert seen == sorted(seen)
     assert seen[-1] <= len(data)
 

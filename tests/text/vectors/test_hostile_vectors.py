@@ -55,19 +55,19 @@ def one(place: int, value: float) -> Change:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda v: v * np.float32(1e30), "longer than 10,000"),
-        (lambda v: v * np.float32(1e6), "longer than 10,000"),
+        (lambda v: v * np.float32(1e30), "at most 10,000 long"),
+        (lambda v: v * np.float32(1e6), "at most 10,000 long"),
         (lambda v: v * np.float32(1e-30), "shorter than 0.0001"),
         (lambda v: v * 0, "shorter than 0.0001"),
         (one(17, np.nan), "Vector 18 of hostile"),
         (one(29, np.inf), "Vector 30 of hostile"),
         (one(0, -np.inf), "Vector 1 of hostile"),
         (one(3, 3e38), "Vector 4 of hostile"),
-        (lambda v: v[:-1], "not a whole folder"),
-        (lambda v: v.astype(np.float64), "not a whole folder"),
-        (lambda v: v.ravel()[:30], "not a whole folder"),
-        (lambda v: v[:, :0], "not a whole folder|must be a table"),
-        (np.asfortranarray, "not a whole folder"),
+        (lambda v: v[:-1], "must be a complete folder"),
+        (lambda v: v.astype(np.float64), "must be a complete folder"),
+        (lambda v: v.ravel()[:30], "must be a complete folder"),
+        (lambda v: v[:, :0], "must be a complete folder|must be a table"),
+        (np.asfortranarray, "must be a complete folder"),
     ],
 )
 def test_vectors_in_a_folder(tmp_path: Path, layout: int, change: Change, message: str) -> None:
@@ -82,9 +82,9 @@ def test_vectors_in_a_folder(tmp_path: Path, layout: int, change: Change, messag
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        (SPACE.words[0], "has a word twice"),
+        (SPACE.words[0], "has a duplicate word"),
         ("", "must be a string"),
-        ("two\nlines", "not a whole folder"),
+        ("two\nlines", "must be a complete folder"),
     ],
 )
 def test_words_in_a_folder(tmp_path: Path, layout: int, word: str, message: str) -> None:
@@ -95,7 +95,7 @@ def test_words_in_a_folder(tmp_path: Path, layout: int, word: str, message: str)
 
 def test_one_letter_in_two_spellings_is_one_word(tmp_path: Path) -> None:
     words = [*SPACE.words[:-2], "\u00e9t\u00e9", "e\u0301te\u0301"]
-    with pytest.raises(InputError, match="has a word twice"):
+    with pytest.raises(InputError, match="has a duplicate word"):
         open_folder(write(tmp_path / "v", words, SPACE.vectors, 1))
     text = "e\u0301te\u0301 1 2\n\u00e9t\u00e9 3 4\ncat 5 6\n"
     (tmp_path / "v.txt").write_text(text, encoding="utf-8")

@@ -67,8 +67,8 @@ def test_equals_the_plain_loop(
     )
     for k in {1, min(2, words), min(5, words), words if words < 70 else 1}:
         ids, distances = search.nearest(points, k)
-        wanted, gaps = brute(vectors, points, k)
-        np.testing.assert_array_equal(ids, wanted)
+        expected, gaps = brute(vectors, points, k)
+        np.testing.assert_array_equal(ids, expected)
         np.testing.assert_array_equal(distances, gaps)
 
 

@@ -16,4 +16,4 @@ ATTACKS: Registry[Attack] = Registry(
         "nearest": "veil.places.attacks.addresses:Nearest",
     },
 )
-"""Attacks on places, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Attacks on places, including those of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.errors import InputError, MissingExtraError
 from veil.core.estimate import Estimate, bootstrap
@@ -26,19 +27,19 @@ class Nearest(Ranker):
 
     .. math:: d(z, y)
 
-    The attacker need not know the mechanism. Of several releases it looks at the first.
+    The attacker need not know the mechanism. It uses only the first of several releases.
     """
 
     name: ClassVar[str] = "nearest"
     relative: ClassVar[float] = 1e-12
 
+    @override
     def scores(self, scene: Scene, rows: slice) -> Floats:
-        """Return distances, the nearest being the best."""
         return nearness(scene, scene.releases[0, rows], self.name)
 
 
 def nearness(scene: Scene, places: Floats, by: str) -> Floats:
-    """Return minus the metres (b, m) from places (b, 2) to the addresses of the register."""
+    """Return the negative distances (b, m) from places (b, 2) to the addresses of the register."""
     on = scene.on
     away = pairs(on, on.embed(places), on.embed(scene.listed(by).xy))
     away *= -1
@@ -57,8 +58,8 @@ class Average(Ranker):
     name: ClassVar[str] = "average"
     relative: ClassVar[float] = 1e-12
 
+    @override
     def scores(self, scene: Scene, rows: slice) -> Floats:
-        """Return distances from the mean, the nearest being the best."""
         return nearness(scene, middle(scene.releases[:, rows], scene.on.crs), self.name)
 
 
@@ -67,9 +68,9 @@ class Bayes(Ranker):
 
     .. math:: P(y \mid z_1 \dots z_m) \propto w_y \prod_j f(z_j \mid y)
 
-    in logarithms. Several releases are the composition attack. No other order identifies more
-    points in expectation, where the weights are right and the law is all that was done: what
-    a release was snapped to, remapped to or kept within is not in it.
+    in logarithms. With several releases it is the composition attack. No other order identifies
+    more points in expectation, if the weights are correct and the release is only the mechanism's
+    output, without snapping, remapping or a region.
     """
 
     name: ClassVar[str] = "bayes"
@@ -97,14 +98,14 @@ def log_posteriors(scene: Scene, rows: slice, by: str = "bayes") -> Floats:
 
 
 class Align(Ranker):
-    r"""Fit the similarity that leads from released to true places of a few known points.
+    r"""Fit the similarity transformation from released to true places of a few known points.
 
     .. math:: x \approx a z + b, \quad
        a = \frac{\sum_k \overline{(z_k - \bar z)} (x_k - \bar x)}{\sum_k |z_k - \bar z|^2}
 
-    with complex numbers for places, by least squares; then the nearest address to a z + b is the
-    first guess. Of several releases it looks at the first. The known points are the first rows,
-    which are scored like all others.
+    with complex numbers for places, by least squares. The first guess is the address nearest to
+    a z + b. It uses only the first of several releases. The known points are the first rows, which
+    are scored like all others.
     """
 
     name: ClassVar[str] = "align"
@@ -114,41 +115,40 @@ class Align(Ranker):
     ] = 2
 
     @property
+    @override
     def knows(self) -> int:
-        """The first rows."""
         return self.known
 
+    @override
     def scores(self, scene: Scene, rows: slice) -> Floats:
-        """Return distances from what was undone, the nearest being the best."""
         return nearness(scene, undo_transformation(scene)[rows], self.name)
 
 
 def undo_transformation(scene: Scene) -> Floats:
-    """Return where the released points (n, 2) were, as far as the known ones tell."""
-    known = scene.known
-    if known is None or not len(known):
+    """Return the released points (n, 2) with the fitted transformation undone."""
+    if scene.known is None or not len(scene.known):
         raise InputError("The attacker align needs points whose true place is known.")
     flat = Flat.around(scene.releases[0], scene.on.crs)
-    seen = flat.metres(scene.releases[0])
-    ratio, shift = similarity(seen[: len(known)], flat.metres(known))
-    there = (seen[:, 0] + 1j * seen[:, 1]) * ratio + shift
-    return flat.back(np.column_stack([there.real, there.imag]))
+    released = flat.metres(scene.releases[0])
+    ratio, shift = similarity(released[: len(scene.known)], flat.metres(scene.known))
+    restored = (released[:, 0] + 1j * released[:, 1]) * ratio + shift
+    return flat.back(np.column_stack([restored.real, restored.imag]))
 
 
-def similarity(seen: Floats, true: Floats) -> tuple[complex, complex]:
-    """Return a and b of x = a z + b for places z (k, 2) and x (k, 2); a = 1 if they tell none.
+def similarity(released: Floats, true: Floats) -> tuple[complex, complex]:
+    """Return a and b of x = a z + b for places z (k, 2) and x (k, 2); a = 1 if undetermined.
 
     >>> similarity(np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([[5.0, 5.0], [5.0, 7.0]]))
     (2j, (5+5j))
     """
-    z, x = seen[:, 0] + 1j * seen[:, 1], true[:, 0] + 1j * true[:, 1]
+    z, x = released[:, 0] + 1j * released[:, 1], true[:, 0] + 1j * true[:, 1]
     away = z - z.mean()
     size = float(np.square(np.abs(away)).sum())
     ratio = complex((away.conj() @ (x - x.mean())) / size) if size > 0 else 1 + 0j
     return ratio, complex(x.mean() - ratio * z.mean())
 
 
-CELLS = 25_000_000  # of the matrix of costs: 200 MB
+CELLS = 25_000_000  # entries of the cost matrix: 200 MB
 
 
 class Matching(Attack):
@@ -163,8 +163,8 @@ class Matching(Attack):
 
     name: ClassVar[str] = "matching"
 
+    @override
     def run(self, scene: Scene, truth: Truth) -> Outcome:
-        """Compare the assigned addresses with the true ones."""
         register = scene.listed(self.name)
         guess = assign(costs(scene))
         right = (guess >= 0) & (guess[:, None] == truth.entries).any(axis=1)
@@ -172,13 +172,13 @@ class Matching(Attack):
 
 
 def costs(scene: Scene) -> Floats:
-    """Return what it costs (n, m) to assign each point to each address."""
+    """Return the cost (n, m) of assigning each point to each address."""
     register, on = scene.listed("matching"), scene.on
     n = scene.releases.shape[1]
     if n * len(register) > CELLS:
         raise InputError(
-            f"The attacker matching takes at most {CELLS:,} pairs of points and addresses, and"
-            f" these are {n * len(register):,}; hand in fewer, or use bayes."
+            f"The attacker matching takes at most {CELLS:,} pairs of points and addresses. Got"
+            f" {n * len(register):,} instead. Use fewer, or use bayes."
         )
     total = np.zeros((n, len(register)))
     for released in scene.releases:
@@ -191,7 +191,7 @@ def costs(scene: Scene) -> Floats:
 
 
 def assign(cost: Floats) -> Ids:
-    """Return the column (n,) that each row gets, -1 for rows that get none."""
+    """Return the column (n,) assigned to each row, -1 if there is none."""
     try:
         from scipy.optimize import linear_sum_assignment
     except ImportError as error:
@@ -205,13 +205,13 @@ def assign(cost: Floats) -> Ids:
 
 
 def _feasible(cost: Floats) -> Floats:
-    """Price what is impossible so high that it is taken only where nothing else is left."""
-    known = np.isfinite(cost)
-    if known.all():
+    """Replace infinite costs by finite ones that are only paid if there is no alternative."""
+    finite = np.isfinite(cost)
+    if finite.all():
         return cost
-    span = float(np.ptp(cost[known])) if known.any() else 0.0
-    top = float(cost[known].max()) if known.any() else 0.0
-    cost[~known] = top + (span + 1.0) * min(cost.shape)
+    span = float(np.ptp(cost[finite])) if finite.any() else 0.0
+    top = float(cost[finite].max()) if finite.any() else 0.0
+    cost[~finite] = top + (span + 1.0) * min(cost.shape)
     return cost
 
 
@@ -224,7 +224,7 @@ class Localised:
     error
         Mean distance from the posterior mean to the true point.
     without
-        The same for an attacker who has the register and no release.
+        The same for an attacker who has only the register.
     risk
         1 - error / without, clipped to [0, 1].
     """

@@ -1,4 +1,4 @@
-"""Read points from a file of any kind, and write a release."""
+"""Read points from a file of any supported format, and write a release."""
 
 import io
 from collections.abc import Collection, Mapping, Sequence
@@ -41,67 +41,66 @@ def load(
     users: str | None = None,
     columns: Collection[str] | None = None,
 ) -> Points:
-    """Read points of CSV, TSV, JSON lines, GeoJSON, (Geo)Parquet, or a frame of geopandas.
+    """Return points of CSV, TSV, JSON lines, GeoJSON, (Geo)Parquet, or a geopandas frame.
 
     Parameters
     ----------
     source
-        A file, whose ending tells the format, or a frame.
+        A file, read by its extension, or a frame.
     x, y
-        Columns of a table; by default those called x and y, or lon and lat (or longer).
+        Columns of a table, by default x and y, or lon and lat (or their long names).
     crs
-        Code of the coordinates. By default what the file says: GeoJSON, and columns called lon and
-        lat, are ``EPSG:4326``; a table with x and y is a plane in metres if all are less than
-        100,000 from 0, and else refused, since they are projected by an unknown system.
-        ``metres`` says that coordinates without a code are metres of a plane.
+        Code of the coordinates, by default that of the file. GeoJSON, and columns lon and lat, are
+        ``EPSG:4326``. A table with x and y is a plane in metres if all values are within 100,000
+        of 0; otherwise it is rejected, because it has an unknown projection. ``metres`` declares
+        coordinates without a code to be metres of a plane.
     ids, weights, times, users
-        Columns that tell rows apart, count people, and make a trace; by default those called id,
-        weight (or population), time (or timestamp) and user, whatever their case. One that cannot
-        be read as such raises.
+        Columns of row ids, numbers of people, and times and users of a trace, by default id,
+        weight (or population), time (or timestamp) and user in any case. Invalid values raise an
+        error.
     columns
-        Other columns to hold beside the points, by default all; `veil.places.save` writes none of
-        them unless it is told to keep them.
+        Other columns to read, by default all. `veil.places.save` writes only those in `keep`.
     """
     plane, code = is_metres(crs), check_crs(crs)
-    named = NamedColumns(x, y, ids, weights, times, users)
+    roles = NamedColumns(x, y, ids, weights, times, users)
     if is_frame(source):
-        return _in_metres(read_frame(source, named, code), "The frame", plane=plane)
+        return _in_metres(read_frame(source, roles, code), "The frame", plane=plane)
     path = source if isinstance(source, HeldFile) else Path(source)
     suffix = suffix_of(path)
-    told = filter(None, (ids, weights, times, users))
-    wanted = None if columns is None else {*columns, *told}
+    explicit = filter(None, (ids, weights, times, users))
+    requested = None if columns is None else {*columns, *explicit}
     if suffix in (".geojson", ".json"):
-        return read_geojson(path, named, code, wanted)
+        return read_geojson(path, roles, code, requested)
     if suffix == ".parquet" and isinstance(path, Path):
         require_file(path, "points")
         geo = geometry_of(path)
         if geo is not None:
-            found = read_geoparquet(path, geo, named, code, wanted)
-            return _in_metres(found, path.name, plane=plane)
-    return _in_metres(read_points(path, named, code, wanted), path.name, plane=plane)
+            points = read_geoparquet(path, geo, roles, code, requested)
+            return _in_metres(points, path.name, plane=plane)
+    return _in_metres(read_points(path, roles, code, requested), path.name, plane=plane)
 
 
 def _in_metres(points: Points, where: str, *, plane: bool) -> Points:
-    """Return points, unless they are taken as metres and seem to be something else."""
+    """Return points, or raise if they are taken as metres but look projected."""
     if points.crs is None and not plane:
         require_local(points.xy, where)
     return points
 
 
 _KINDS = (".csv", ".tsv", ".geojson", ".json", ".parquet")
-_BLOCK = 2**16  # rows of text made at a time
+_BLOCK = 2**16  # rows of text at a time
 
 
 def save(
     release: Release, path: str | Path, keep: Sequence[str] = (), *, rng: Randomness = None
 ) -> None:
-    """Write a release as CSV, TSV, GeoJSON or GeoParquet, whole or not at all.
+    """Write a release as CSV, TSV, GeoJSON or GeoParquet, completely or not at all.
 
-    Written are the coordinates, with seven decimals at most. A column of the source leaves only if
-    `keep` names it: time, count and id identify as well as places do. The rows of each release are
-    written in a fresh random order, since order is a link, unless `keep` names the column of ids.
-    Several releases are numbered in a column ``release``. `rng` repeats the order, for
-    experiments.
+    Coordinates have at most seven decimals. Other columns of the source are written only if they
+    are in `keep`, because times, counts and ids identify people as well as places do. The rows of
+    each release are in a fresh random order, because order would link them, unless `keep` has the
+    column of ids. A column ``release`` numbers several releases. `rng` makes the order
+    reproducible, for experiments.
     """
     target = Path(path)
     kind = target.suffix.lower()
@@ -117,7 +116,7 @@ def save(
 
 
 def text_of(release: Release, kind: str) -> str:
-    """Return a release as the text of a file ending in `kind`, which is never on a disk."""
+    """Return a release as the text of a file with the extension `kind`, without writing it."""
     with io.StringIO(newline="") as file:
         xy, columns = _rows(release, (), None)
         _write_text(file, kind, xy, release.crs, columns)
@@ -127,17 +126,17 @@ def text_of(release: Release, kind: str) -> str:
 def _rows(
     release: Release, keep: Sequence[str], rng: Randomness
 ) -> tuple[Floats, dict[str, Sequence[object]]]:
-    """Return the coordinates (size * n, 2), and the columns that leave, in their order."""
+    """Return the coordinates (size * n, 2) and the columns to write, in the order of the file."""
     if not isinstance(release, Release):
-        raise InputError("Only a release can be written: protect the points first.")
-    kept = _kept(release, keep)
-    order = _order(release, kept, rng)
-    xy = np.concatenate([one[rows] for one, rows in zip(release.xy, order, strict=True)])
+        raise InputError("Only a release can be written. Protect the points first.")
+    extra = _select(release, keep)
+    order = _order(release, extra, rng)
+    xy = np.concatenate([places[rows] for places, rows in zip(release.xy, order, strict=True)])
     columns: dict[str, Sequence[object]] = {}
     if release.size > 1:
         columns[NUMBER] = np.repeat(np.arange(1, release.size + 1), len(release)).tolist()
     flat = order.ravel().tolist()
-    columns |= {name: [values[row] for row in flat] for name, values in kept.items()}
+    columns |= {name: [values[row] for row in flat] for name, values in extra.items()}
     return xy, columns
 
 
@@ -147,39 +146,38 @@ def _write_text(
     if kind in (".csv", ".tsv"):
         _write_table(file, kind, xy, crs, columns)
         return
-    there = xy if crs is None else to_lonlat(xy, crs)
-    write_geojson(file, there, columns, plane=crs is None)
+    write_geojson(file, xy if crs is None else to_lonlat(xy, crs), columns, plane=crs is None)
 
 
-def _kept(release: Release, keep: Sequence[str]) -> dict[str, Sequence[object]]:
-    """Return the columns that leave, by the names they have."""
-    kept: dict[str, Sequence[object]] = {}
+def _select(release: Release, keep: Sequence[str]) -> dict[str, Sequence[object]]:
+    """Return the columns in `keep`, by their exact names."""
+    columns: dict[str, Sequence[object]] = {}
     for name in [keep] if isinstance(keep, str) else keep:
         if of_place(name) or fold_name(name) == NUMBER:
             raise InputError(
-                f"A column called '{name}' cannot be kept: it may be the original place, or stand"
-                " in its way; rename it."
+                f"A column called '{name}' cannot be kept, because it may be the original place or"
+                " clash with an output column. Rename it."
             )
-        same = [known for known in release.columns if known == name] or [
-            known for known in release.columns if fold_name(known) == fold_name(name)
+        same = [column for column in release.columns if column == name] or [
+            column for column in release.columns if fold_name(column) == fold_name(name)
         ]
         if len(same) != 1:
-            raise InputError(f"There is no column '{name}' to keep; name the right one.")
-        kept[same[0]] = release.columns[same[0]]
-    return kept
+            raise InputError(f"There is no column '{name}' to keep. Check the name.")
+        columns[same[0]] = release.columns[same[0]]
+    return columns
 
 
-def _order(release: Release, kept: Mapping[str, Sequence[object]], rng: Randomness) -> Ids:
-    """Return the order (size, n) of the rows: as they came if an id is kept, else drawn."""
+def _order(release: Release, columns: Mapping[str, Sequence[object]], rng: Randomness) -> Ids:
+    """Return the order (size, n) of the rows: unchanged if ids are written, else random."""
     rows = np.arange(len(release))
-    known = {release.id_column, *(name for name in kept if fold_name(name) == "id")}
-    if any(name in known and _tells_apart(values) for name, values in kept.items()):
+    ids = {release.id_column, *(name for name in columns if fold_name(name) == "id")}
+    if any(name in ids and _are_unique(values) for name, values in columns.items()):
         return np.tile(rows, (release.size, 1))
     draws = generator(rng)
     return np.stack([draws.permutation(rows) for _ in range(release.size)])
 
 
-def _tells_apart(values: Sequence[object]) -> bool:
+def _are_unique(values: Sequence[object]) -> bool:
     return len(set(map(str, values))) == len(values)
 
 
@@ -191,6 +189,6 @@ def _write_table(
     placed = np.round(xy, 7) + 0.0
     for start in range(0, len(placed), _BLOCK):
         block = placed[start : start + _BLOCK].tolist()
-        beside = [values[start : start + _BLOCK] for values in columns.values()]
-        rows = zip(block, *beside, strict=True)
+        extra = [values[start : start + _BLOCK] for values in columns.values()]
+        rows = zip(block, *extra, strict=True)
         writer.write([[*place, *others] for place, *others in rows])

@@ -1,7 +1,7 @@
-"""Points of GeoJSON (RFC 7946), feature by feature.
+"""Read and write points as GeoJSON (RFC 7946), feature by feature.
 
-Coordinates are longitude and latitude, with seven decimals at most: more is false precision. A
-plane in metres is no GeoJSON of that standard; a member of our own says that it is one.
+Coordinates are longitude and latitude with at most seven decimals, because more is false
+precision. The standard has no plane in metres; Veil marks one with an extra member.
 """
 
 import gzip
@@ -29,15 +29,14 @@ _BLANK = " \t\r\n"
 
 
 class Features:
-    """Iterate over the features; then `members` holds what else the file says.
+    """Iterates over the features of a file; afterwards `members` has its other members.
 
-    Where the file is no JSON, an error is raised when that place is reached: nothing is to be
-    made of features before all were read.
+    Invalid JSON raises only when it is reached, so use no feature before all are read.
     """
 
     def __init__(self, path: AnyFile) -> None:
         if not path.is_file():
-            raise InputError(f"There is no file {path}; check the path.")
+            raise InputError(f"There is no file {path}. Check the path.")
         self.members: dict[str, object] = {}
         self._path = path
         self._text, self._at = "", 0
@@ -49,7 +48,7 @@ class Features:
         except InputError:
             raise
         except (ValueError, RecursionError, OSError, EOFError):
-            raise InputError(f"{self._path.name} is not GeoJSON; write it again.") from None
+            raise InputError(f"{self._path.name} must be valid GeoJSON.") from None
 
     def _document(self, file: IO[str]) -> Iterator[object]:
         if self._next(file) != "{":
@@ -58,7 +57,7 @@ class Features:
         while self._next(file) != "}":
             name = self._value(file)
             if not isinstance(name, str) or name in self.members:
-                raise ValueError("no name, or one that stands there twice")
+                raise ValueError("no name, or a duplicate name")
             self._mark(file, ":")
             if name == "features" and self._next(file) == "[":
                 self.members[name] = True
@@ -69,7 +68,7 @@ class Features:
                 self._mark(file, ",")
         self._at += 1
         if self._next(file):
-            raise ValueError("something follows")
+            raise ValueError("trailing data")
 
     def _list(self, file: IO[str]) -> Iterator[object]:
         self._mark(file, "[")
@@ -80,7 +79,7 @@ class Features:
         self._at += 1
 
     def _next(self, file: IO[str]) -> str:
-        """Return the next character that is no blank, "" at the end."""
+        """Return the next character that is not blank, "" at the end."""
         while True:
             while self._at < len(self._text):
                 if self._text[self._at] not in _BLANK:
@@ -95,7 +94,7 @@ class Features:
         self._at += 1
 
     def _value(self, file: IO[str]) -> object:
-        """Decode a value, reading on while it does not end in what is there."""
+        """Return the next value, reading on until it is complete."""
         self._next(file)
         while True:
             try:
@@ -104,12 +103,12 @@ class Features:
                 if len(self._text) - self._at > _LONGEST or not self._more(file):
                     raise
                 continue
-            if end < len(self._text) or not self._more(file):  # a number may go on
+            if end < len(self._text) or not self._more(file):  # a number may be incomplete
                 self._at = end
                 return cast(object, value)
 
     def _more(self, file: IO[str]) -> bool:
-        """Read on, twice as much as is waiting; tell whether there was any."""
+        """Read at least as much text as is waiting, and return whether there was any."""
         waiting = self._text[self._at :]
         read = file.read(max(_CHUNK, len(waiting)))
         self._text, self._at = waiting + read, 0
@@ -127,51 +126,51 @@ _CRS = re.compile(r"(?:urn:ogc:def:crs:)?(EPSG|OGC):(?:[\d.]*:)?(\w+)")
 
 
 def read_geojson(
-    path: AnyFile, named: NamedColumns, crs: str | None, columns: Collection[str] | None = None
+    path: AnyFile, roles: NamedColumns, crs: str | None, columns: Collection[str] | None = None
 ) -> Points:
-    """Read a FeatureCollection one by one; properties become columns, those asked for or all."""
-    features, flat, beside, bad = Features(path), array("d"), _Properties(columns), list[int]()
+    """Return the points of a FeatureCollection, with the properties requested, or all."""
+    features, flat, extra, bad = Features(path), array("d"), _Properties(columns), list[int]()
     for row, feature in enumerate(features):
         place = _place(feature)
         if place is None:
             bad.append(row)
         else:
             flat.extend(place)
-            beside.add(feature)
+            extra.add(feature)
     if features.members.get("type") != "FeatureCollection" or "features" not in features.members:
-        raise InputError(f"{path.name} must be a FeatureCollection of points; write it as one.")
+        raise InputError(f"{path.name} must be a FeatureCollection of points.")
     if bad:
         raise InputError(
-            f"{row_numbers(bad)} of {path.name} must be a Point with two numbers; leave out what"
-            " is none."
+            f"{row_numbers(bad)} of {path.name} must be a Point with two numbers. Remove other"
+            " features."
         )
     if not flat:
-        raise InputError(f"{path.name} holds no points.")
-    told = _code(features.members, path.name) if crs is None else crs
+        raise InputError(f"{path.name} has no points.")
+    code = _code(features.members, path.name) if crs is None else crs
     xy = np.frombuffer(flat).reshape(-1, 2)
-    return named.points(xy, told, beside.columns(), path.name)
+    return roles.points(xy, code, extra.columns(), path.name)
 
 
 class _Properties:
-    """Columns that grow with the features; who lacks a property has None."""
+    """Columns collected feature by feature, with None for missing properties."""
 
     def __init__(self, columns: Collection[str] | None) -> None:
-        self._wanted = columns
+        self._requested = columns
         self._columns: dict[str, list[object]] = {}
         self._ids: list[object] = []
         self._rows = 0
 
     def add(self, feature: object) -> None:
-        """Take the properties and the id of a feature."""
+        """Add the properties and the id of a feature."""
         members = feature if isinstance(feature, Mapping) else {}
         properties = members.get("properties")
         for name, value in properties.items() if isinstance(properties, Mapping) else ():
-            if is_read(name, self._wanted):
+            if is_read(name, self._requested):
                 column = self._columns.setdefault(name, [])
                 column.extend([None] * (self._rows - len(column)))
-                column.append(_plain(value))
+                column.append(_to_scalar(value))
         if "id" in members:
-            self._ids.append(_plain(members["id"]))
+            self._ids.append(_to_scalar(members["id"]))
         self._rows += 1
 
     def columns(self) -> dict[str, list[object]]:
@@ -184,7 +183,7 @@ class _Properties:
 
 
 def _place(feature: object) -> tuple[float, float] | None:
-    """Return the coordinates of a feature, None if it is no point."""
+    """Return the coordinates of a feature, or None if it is not a point."""
     geometry = feature.get("geometry") if isinstance(feature, Mapping) else None
     if not isinstance(geometry, Mapping) or geometry.get("type") != "Point":
         return None
@@ -200,30 +199,30 @@ def _place(feature: object) -> tuple[float, float] | None:
         return None
 
 
-def _plain(value: object) -> object:
-    kept = value is None or isinstance(value, str | bool | int | float)
-    return value if kept else json.dumps(value, ensure_ascii=False)
+def _to_scalar(value: object) -> object:
+    scalar = value is None or isinstance(value, str | bool | int | float)
+    return value if scalar else json.dumps(value, ensure_ascii=False)
 
 
 def _code(document: Mapping[str, Any], name: str) -> str | None:
-    """Return longitude and latitude, unless the file says otherwise."""
+    """Return the code of a file, by default longitude and latitude."""
     if document.get("veil") == _PLANE:
         return None
     crs = document.get("crs")
     if crs is None:
         return LONLAT
     properties = crs.get("properties") if isinstance(crs, Mapping) else None
-    told = properties.get("name") if isinstance(properties, Mapping) else None
-    found = _CRS.fullmatch(told) if isinstance(told, str) else None
-    if found is None:
-        raise InputError(f"{name} has a coordinate system that is not known here; name it: crs=.")
-    return check_crs(f"{found[1]}:{found[2]}")
+    label = properties.get("name") if isinstance(properties, Mapping) else None
+    match = _CRS.fullmatch(label) if isinstance(label, str) else None
+    if match is None:
+        raise InputError(f"{name} has an unknown coordinate system. Set crs=.")
+    return check_crs(f"{match[1]}:{match[2]}")
 
 
 def write_geojson(
     file: IO[str], xy: Floats, columns: Mapping[str, Sequence[object]], *, plane: bool
 ) -> None:
-    """Write points (n, 2), row by row, with the columns that are kept as properties."""
+    """Write points (n, 2), row by row, with the columns as properties."""
     head = f'"veil": {json.dumps(_PLANE)}, ' if plane else ""
     file.write(f'{{"type": "FeatureCollection", {head}"features": [')
     for row, place in enumerate(np.round(xy, 7)):

@@ -1,4 +1,4 @@
-"""Points of GeoParquet 1.1: a column of WKB points, and metadata that say so."""
+"""Read and write points as GeoParquet 1.1: a column of WKB points, with metadata."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _BYTES = 21
 
 
 def geometry_of(path: Path) -> Mapping[str, Any] | None:
-    """Return the `geo` metadata of a Parquet file, None if it has none."""
+    """Return the `geo` metadata of a Parquet file, or None."""
     try:
         metadata = pyarrow_parquet().read_schema(path).metadata or {}
         parsed = json.loads(metadata[b"geo"]) if b"geo" in metadata else None
@@ -33,14 +33,14 @@ def geometry_of(path: Path) -> Mapping[str, Any] | None:
 def read_geoparquet(
     path: Path,
     geo: Mapping[str, Any],
-    named: NamedColumns,
+    roles: NamedColumns,
     crs: str | None,
     columns: Collection[str] | None = None,
 ) -> Points:
-    """Read points of the primary column; of the others those asked for, or all."""
+    """Return the points of the primary column, with the other columns requested, or all."""
     primary, about = _primary(geo, path.name)
-    told = _code(about, path.name) if crs is None else crs
-    blocks, beside, bad, row = list[Floats](), dict[str, list[object]](), list[int](), 0
+    code = _code(about, path.name) if crs is None else crs
+    blocks, extra, bad, row = list[Floats](), dict[str, list[object]](), list[int](), 0
     for blobs, others in _batches(path, primary, columns):
         wrong = [at for at, blob in enumerate(blobs) if not _is_point(blob)]
         bad.extend(row + at for at in wrong)
@@ -49,27 +49,25 @@ def read_geoparquet(
             packed = np.frombuffer(b"".join(blobs), dtype=_WKB)  # type: ignore[arg-type]
             blocks.append(packed["xy"].astype(np.float64))
             for name, values in others.items():
-                beside.setdefault(name, []).extend(values)
+                extra.setdefault(name, []).extend(values)
     if bad:
         raise InputError(
-            f"{row_numbers(bad)} of {path.name} must be a point of two numbers; leave out what is"
-            " none."
+            f"{row_numbers(bad)} of {path.name} must be a point of two numbers. Remove other rows."
         )
     if not row:
-        raise InputError(f"{path.name} holds no points.")
-    return named.points(np.concatenate(blocks), told, beside, path.name)
+        raise InputError(f"{path.name} has no points.")
+    return roles.points(np.concatenate(blocks), code, extra, path.name)
 
 
 def _batches(
     path: Path, primary: str, columns: Collection[str] | None
 ) -> Iterator[tuple[list[object], dict[str, list[object]]]]:
-    """Yield the geometries, and the other columns, some rows at a time."""
+    """Yield the geometries and the other columns in batches of rows."""
     try:
         with pyarrow_parquet().ParquetFile(path) as file:
-            known = file.schema_arrow.names
             names = [
                 name
-                for name in known
+                for name in file.schema_arrow.names
                 if name != primary and not of_place(name) and is_read(name, columns)
             ]
             for batch in file.iter_batches(_READ, columns=[primary, *names]):
@@ -83,9 +81,9 @@ def _primary(geo: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]]
     primary, columns = geo.get("primary_column"), geo.get("columns")
     about = columns.get(primary) if isinstance(columns, Mapping) else None
     if not isinstance(primary, str) or not isinstance(about, Mapping):
-        raise InputError(f"{name} does not say which column holds its points; write it again.")
+        raise InputError(f"{name} must name its primary column of points in its metadata.")
     if about.get("encoding") != "WKB":
-        raise InputError(f"{name} must have its points as WKB; write it again.")
+        raise InputError(f"{name} must encode its points as WKB.")
     return primary, about
 
 
@@ -94,22 +92,22 @@ def _is_point(blob: object) -> bool:
 
 
 def _code(about: Mapping[str, Any], name: str) -> str | None:
-    """Return longitude and latitude unless the column says otherwise; null is a plane."""
+    """Return the code of a column, by default longitude and latitude; null is a plane."""
     if "crs" not in about:
         return LONLAT
     crs = about["crs"]
     if crs is None:
         return None
-    known = crs.get("id") if isinstance(crs, Mapping) else None
-    if not isinstance(known, Mapping):
-        raise InputError(f"{name} has a coordinate system without a code; name it: crs=.")
-    return check_crs(f"{known.get('authority')}:{known.get('code')}")
+    identifier = crs.get("id") if isinstance(crs, Mapping) else None
+    if not isinstance(identifier, Mapping):
+        raise InputError(f"{name} has a coordinate system without a code. Set crs=.")
+    return check_crs(f"{identifier.get('authority')}:{identifier.get('code')}")
 
 
 def write_geoparquet(
     path: Path, xy: Floats, crs: str | None, columns: Mapping[str, Sequence[object]]
 ) -> None:
-    """Write points (n, 2), and the columns that are kept, as text."""
+    """Write points (n, 2), with the other columns as text."""
     arrow = pyarrow()
     placed = np.round(xy, 7) + 0.0
     schema = arrow.schema(
@@ -128,7 +126,7 @@ def write_geoparquet(
 
 
 def _metadata(xy: Floats, crs: str | None) -> dict[str, Any]:
-    """Return the `geo` metadata: the box is that of the released points."""
+    """Return the `geo` metadata, with the bounding box of the released points."""
     about: dict[str, Any] = {
         "encoding": "WKB",
         "geometry_types": ["Point"],
@@ -140,7 +138,7 @@ def _metadata(xy: Floats, crs: str | None) -> dict[str, Any]:
 
 
 def _packed(arrow: Any, xy: Floats) -> Any:  # noqa: ANN401 - pyarrow carries no types
-    """Return WKB points, made at once."""
+    """Return an Arrow array of WKB points."""
     packed = np.empty(len(xy), dtype=_WKB)
     packed["order"], packed["type"], packed["xy"] = 1, 1, xy
     offsets = np.arange(0, _BYTES * (len(xy) + 1), _BYTES, dtype=np.int32)

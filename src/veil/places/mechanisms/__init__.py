@@ -1,4 +1,4 @@
-"""The table of methods; each row is loaded on first use."""
+"""Place mechanisms by name; each is loaded on first use."""
 
 from veil.core.registry import Registry
 from veil.places.mechanism import Mechanism as Mechanism
@@ -24,9 +24,9 @@ MECHANISMS: Registry[Mechanism] = Registry(
         "voronoi": "veil.places.mechanisms.cells:Voronoi",
     },
 )
-"""Methods for points, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Mechanisms for points, including those of plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def mechanism(spec: str | Mechanism) -> Mechanism:
-    """Return the method that a spec such as ``donut(low=50, high=500)`` names."""
+    """Return the mechanism of a spec such as ``donut(low=50, high=500)``."""
     return spec if isinstance(spec, Mechanism) else MECHANISMS.parse(spec)

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.errors import InputError
@@ -20,12 +21,12 @@ from veil.places.projection import Surface, degrees, pairs
 
 
 class Cell(Mechanism):
-    r"""Move each point to the centre of its square cell of a lattice that is anchored at 0.
+    r"""Move each point to the centre of its square cell in a lattice anchored at 0.
 
     .. math:: z = (\lfloor x / s \rfloor + 1/2) \, s
 
-    Nothing is proved: the truth is in the cell, and who lives there alone is found. On the sphere
-    cells are `size` metres high, and as wide on the middle of their row.
+    Nothing is proved. The true point is in the cell, so a person who lives alone in it is found.
+    On the sphere, cells are `size` metres high, and as wide in the middle of their row.
     """
 
     name: ClassVar[str] = "cell"
@@ -39,22 +40,22 @@ class Cell(Mechanism):
     ]
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
-        told = "No bound; who knows a register finds an address that is alone in its cell."
-        return Guarantee("none", unit=UNIT, caveat=told)
+        caveat = "No bound; an attacker with a register finds the only address of a cell."
+        return Guarantee("none", unit=UNIT, caveat=caveat)
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Go to the centre; nothing is drawn."""
         del rng, population
         return on.lattice(xy, self.size, 0.5)
 
     def log_density(
         self, released: Floats, candidates: Floats, on: Surface, population: Points | None = None
     ) -> Floats:
-        """Spread each centre over its cell, of which the candidates in it are possible."""
+        """Return the density as if each output were uniform on its cell."""
         del population
         centres = on.embed(on.lattice(candidates, self.size, 0.5))
         same = pairs(on, on.embed(released), centres) <= self.size / 100
@@ -64,13 +65,13 @@ class Cell(Mechanism):
 class Voronoi(Mechanism):
     r"""Move each point to the nearest point of the edges of its Voronoi cell.
 
-    That is the middle between the point and its nearest neighbour y: for any other point w of the
+    It is the midpoint m of the point x and its nearest neighbour y. For any other point w of the
     data the triangle inequality gives
 
     .. math:: |m - w| \ge |x - w| - |x - m| \ge |x - y| - |x - y|/2 = |m - x|
 
-    so that m belongs to no cell but those of x and y. Points at one place move together. Nothing
-    is proved: who knows one of two neighbours finds the other.
+    so m is only in the cells of x and y. Points at one place move together. Nothing is proved. An
+    attacker who knows one of two neighbours finds the other.
 
     References
     ----------
@@ -84,19 +85,19 @@ class Voronoi(Mechanism):
     random: ClassVar[bool] = False
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
-        told = "No bound; who knows one of two neighbours finds the other, opposite the middle."
-        return Guarantee("none", unit=UNIT, caveat=told)
+        caveat = "No bound; an attacker who knows one of two neighbours finds the other."
+        return Guarantee("none", unit=UNIT, caveat=caveat)
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Find the nearest neighbour at another place; nothing is drawn."""
         del rng, population
         sites, which = np.unique(xy, axis=0, return_inverse=True)
         if len(sites) < 2:
-            raise InputError("voronoi needs points at two places at least; there is one.")
+            raise InputError("voronoi needs points at two or more places. Got one place.")
         here = on.embed(sites)
         _, rows = tree(here).query(here, k=2)
         own = rows[:, 0] == np.arange(len(sites))

@@ -1,4 +1,4 @@
-"""Rings and disks: donut, disk, a fixed distance, and farther where fewer people live."""
+"""Rings and disks: donut, disk, a fixed distance, and distances by population density."""
 
 import math
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 from pydantic import AfterValidator, Field
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.guarantee import Guarantee
@@ -29,13 +30,13 @@ By = Literal["area", "radius"]
 
 
 class Donut(Radial):
-    r"""Move each point to a place drawn from the ring between `low` and `high` metres.
+    r"""Move each point to a random place in the ring between `low` and `high` metres.
 
     .. math:: r = \sqrt{low^2 + U (high^2 - low^2)} \quad\text{or}\quad r = low + U (high - low)
 
     ``by='area'``, the first, is uniform on the ring; ``by='radius'`` is denser near its inside.
-    Nothing is proved: the truth is in a ring around what is released, and the rings of several
-    releases meet in it.
+    Nothing is proved. The true point is in a ring around the released one, and the rings of
+    several releases intersect in it.
 
     References
     ----------
@@ -60,31 +61,31 @@ class Donut(Radial):
     by: Annotated[By, Field(description="uniform on the area, or in the radius")] = "area"
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=AVERAGED)
 
+    @override
     def radii(self, uniform: Floats) -> Floats:
-        """Invert the distribution of the radius."""
         return ring(uniform[:, 0], self.low, self.high, self.by)
 
     def log_per_area(self, metres: Floats) -> Floats:
-        """Return a constant by area, and one that falls with the distance by radius."""
+        """Return a constant by area, or a density that falls with the distance by radius."""
         return log_ring(metres, self.low, self.high, self.by)
 
+    @override
     def blurred(self, metres: float) -> "Donut":
-        """Widen the ring."""
         wide = {"low": max(0.0, self.low - metres), "high": self.high + metres}
         return self.model_copy(update=wide)
 
     @property
+    @override
     def displacement(self) -> Displacement:
-        """Moments of the ring."""
         return moments(self.low, self.high, self.by)
 
 
 def ring(uniform: Floats, low: float | Floats, high: float | Floats, by: By) -> Floats:
-    """Turn uniform numbers (n,) into radii between low and high."""
+    """Return radii between low and high from uniform numbers (n,)."""
     if by == "radius":
         return low + uniform * (high - low)
     radii: Floats = np.sqrt(np.square(low) + uniform * (np.square(high) - np.square(low)))
@@ -113,13 +114,13 @@ def moments(low: float, high: float, by: By) -> Displacement:
 
 
 class Disk(Radial):
-    r"""Move each point to a place drawn from the disk of `radius` metres around it.
+    r"""Move each point to a random place in the disk of `radius` metres around it.
 
     .. math:: r = R \sqrt{U} \quad\text{(by area)} \quad\text{or}\quad r = R U \quad
         \text{(by radius)}
 
-    By area the points tend to the rim: half of them move more than 0.707 R. By radius the density
-    per area is proportional to 1/r, highest at the true point. Nothing is proved.
+    By area, half of the points move more than 0.707 R. By radius, the density per area is
+    proportional to 1/r, so it is highest at the true point. Nothing is proved.
     """
 
     name: ClassVar[str] = "disk"
@@ -131,40 +132,40 @@ class Disk(Radial):
     by: Annotated[By, Field(description="uniform on the area, or in the radius")] = "area"
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=AVERAGED)
 
+    @override
     def radii(self, uniform: Floats) -> Floats:
-        """Invert the distribution of the radius."""
         return ring(uniform[:, 0], 0.0, self.radius, self.by)
 
+    @override
     def log_per_area(self, metres: Floats) -> Floats:
-        """Return the density of a ring without a hole."""
         return log_ring(metres, 0.0, self.radius, self.by)
 
+    @override
     def blurred(self, metres: float) -> "Disk":
-        """Widen the disk."""
         return self.model_copy(update={"radius": self.radius + metres})
 
     @property
+    @override
     def displacement(self) -> Displacement:
-        """Moments of the disk."""
         return moments(0.0, self.radius, self.by)
 
 
 class Fixed(Radial):
-    r"""Move each point by exactly `radius` metres in a direction drawn uniformly.
+    r"""Move each point by exactly `radius` metres in a uniformly random direction.
 
     .. math:: r = R
 
-    Nothing is proved: who knows the radius draws a circle around what is released, and few
-    addresses lie on it.
+    Nothing is proved. An attacker who knows the radius draws a circle around the released point,
+    which few addresses are on.
 
     Notes
     -----
     `grid` is the step, in metres, to which released coordinates are rounded (0: not at all).
-    Rounding moves a point by up to grid/sqrt(2), and the law allows for that. A file of degrees
+    Rounding moves a point by up to grid/sqrt(2), which the density allows for. A file of degrees
     with seven decimals is rounded to about 0.02 m.
     """
 
@@ -179,38 +180,38 @@ class Fixed(Radial):
     ] = 0.0
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee(
             "none",
             unit=UNIT,
-            caveat="No bound; who knows the radius and a register finds the address.",
+            caveat="No bound; an attacker who knows the radius and a register finds the address.",
         )
 
+    @override
     def radii(self, uniform: Floats) -> Floats:
-        """Return the radius."""
         return np.full(len(uniform), self.radius)
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Draw directions, and round if that is asked for."""
         moved = super().draw(xy, on, rng, population)
         return on.lattice(moved, self.grid) if self.grid else moved
 
     def log_per_area(self, metres: Floats) -> Floats:
-        """Spread the circle over a ring that is as wide as coordinates are exact."""
+        """Return the density of a ring as wide as the precision of coordinates."""
         wide = max(1e-6, self.grid / math.sqrt(2))
         area = 4 * math.pi * self.radius * wide
         return np.where(np.abs(metres - self.radius) <= wide, -math.log(area), -np.inf)
 
+    @override
     def blurred(self, metres: float) -> "Fixed":
-        """Widen the circle."""
         return self.model_copy(update={"grid": max(self.grid, math.sqrt(2) * metres)})
 
     @property
+    @override
     def displacement(self) -> Displacement:
-        """The radius, always."""
         return Displacement(self.radius, self.radius, lambda _: self.radius)
 
 
@@ -218,17 +219,17 @@ _RADII: Remembered[Floats] = Remembered()
 
 
 class Density(Mechanism):
-    r"""Move each point to a ring whose outer radius holds k people of a population.
+    r"""Move each point to a ring whose outer radius encloses k people of a population.
 
     .. math:: high = \min\{r : \text{people within } r \ge k\}, \qquad low = inner \cdot high
 
-    The area, and not the radius, is inversely proportional to the density: pi high^2 rho = k.
-    Nothing is proved; that k people live within the ring is a measurement (`spatial_k`).
+    The area, not the radius, is inversely proportional to the density: pi high^2 rho = k. Nothing
+    is proved; that k people live within the ring is a measurement (`spatial_k`).
 
     Notes
     -----
-    Where k people live at the very place of a point the radius would be 0 and the point would be
-    released as it is: then it is the distance to the next place.
+    If k people live at the place of a point, the radius would be 0 and the point would be released
+    unchanged. In that case the radius is the distance to the next place.
     """
 
     name: ClassVar[str] = "density"
@@ -245,24 +246,24 @@ class Density(Mechanism):
     by: Annotated[By, Field(description="uniform on the area, or in the radius")] = "area"
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
-        told = "The size of the displacement tells the density at the true place."
-        return Guarantee("none", unit=UNIT, caveat=f"{AVERAGED} {told}")
+        caveat = f"{AVERAGED} The size of the displacement reveals the density at the true place."
+        return Guarantee("none", unit=UNIT, caveat=caveat)
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Draw from the ring of each point."""
         high = reach(xy, self.people(population), self.k, on, moved=True)
         uniform = rng.random((len(xy), 2))
         radii = ring(uniform[:, 0], self.inner * high, high, self.by)
         return on.move(xy, radii, 2 * np.pi * uniform[:, 1])
 
+    @override
     def log_density(
         self, released: Floats, candidates: Floats, on: Surface, population: Points | None = None
     ) -> Floats:
-        """Use the ring that each candidate itself would have had."""
         people = self.people(population)
         high = _RADII.of(
             candidates, (people, self), lambda: reach(candidates, people, self.k, on, moved=True)

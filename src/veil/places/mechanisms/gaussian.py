@@ -1,4 +1,4 @@
-"""Distances that are normal, also between two bounds."""
+"""Normal displacements, and normal distances between two bounds."""
 
 import math
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
+from typing_extensions import override
 
 from veil.core.component import PRIVATE
 from veil.core.guarantee import Guarantee
@@ -18,13 +19,12 @@ from veil.places.mechanism import AVERAGED, UNIT, Displacement, Radial, above_lo
 class Gaussian(Radial):
     r"""Add Gaussian noise of `sigma` metres.
 
-    ``form='plane'`` is the isotropic normal law, whose distance is Rayleigh:
+    ``form='plane'`` is the isotropic normal distribution, whose distance is Rayleigh:
 
     .. math:: P(r \le t) = 1 - e^{-t^2 / 2\sigma^2}
 
-    ``form='radius'`` draws the distance itself as the absolute value of a normal number; its
-    density per area is infinite at the true point. It is there to be compared with. Nothing is
-    proved here.
+    ``form='radius'`` draws the distance as the absolute value of a normal number. Its density per
+    area is infinite at the true point; use it only for comparisons. Nothing is proved here.
     """
 
     name: ClassVar[str] = "gaussian"
@@ -41,20 +41,20 @@ class Gaussian(Radial):
     ] = "plane"
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=AVERAGED)
 
     def radii(self, uniform: Floats) -> Floats:
-        """Draw Rayleigh distances; of the form 'radius' one coordinate of a normal pair."""
+        """Return Rayleigh distances, or for 'radius' one coordinate of a normal pair."""
         rayleigh: Floats = self.sigma * np.sqrt(-2 * np.log1p(-uniform[:, 0]))
         if self.form == "plane":
             return rayleigh
         rayleigh *= np.cos(2 * np.pi * uniform[:, 1])
         return np.abs(rayleigh)
 
+    @override
     def log_per_area(self, metres: Floats) -> Floats:
-        """Return the normal density, or that of its distance over the circle."""
         fall = -np.square(metres) / (2 * self.sigma**2)
         if self.form == "plane":
             return fall - math.log(2 * math.pi * self.sigma**2)
@@ -63,8 +63,8 @@ class Gaussian(Radial):
         return fall + math.log(2 / (self.sigma * math.sqrt(2 * math.pi))) - around
 
     @property
+    @override
     def displacement(self) -> Displacement:
-        """Moments of a Rayleigh, or of a half-normal distance."""
         if self.form == "plane":
             return Displacement(
                 self.sigma * math.sqrt(math.pi / 2), self.sigma * math.sqrt(2), self._rayleigh
@@ -78,9 +78,9 @@ class Gaussian(Radial):
         return self.sigma * NormalDist().inv_cdf((1 + p) / 2) if p < 1 else math.inf
 
 
-def _usable(sigma: float | None, given: ValidationInfo) -> float | None:
-    """Refuse a ring so far out in the tail, or so narrow, that numbers do not show its law."""
-    low, high, mean = (given.data.get(name) for name in ("low", "high", "mean"))
+def _usable(sigma: float | None, info: ValidationInfo) -> float | None:
+    """Reject a ring so far in the tail, or so narrow, that numbers cannot represent it."""
+    low, high, mean = (info.data.get(name) for name in ("low", "high", "mean"))
     if low is None or high is None:
         return sigma
     wide = (high - low) / 5 if sigma is None else sigma
@@ -98,8 +98,8 @@ class Bimodal(Radial):
     .. math:: r = \mu + \sigma \Phi^{-1}\bigl(\Phi(a) + U (\Phi(b) - \Phi(a))\bigr), \quad
         a = (low - \mu)/\sigma, \; b = (high - \mu)/\sigma
 
-    By default the mean is halfway and sigma a fifth of the width. A cut through the point shows
-    two humps, from which the method has its name (bimodal Gaussian). Nothing is proved.
+    By default the mean is halfway and sigma a fifth of the width. A cross-section through the
+    point has two modes, hence the name (bimodal Gaussian). Nothing is proved.
 
     References
     ----------
@@ -134,25 +134,25 @@ class Bimodal(Radial):
     ] = None
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=AVERAGED)
 
     @property
     def _normal(self) -> tuple[float, float]:
-        """Mean and sigma of the normal law before it is cut."""
+        """Mean and sigma of the normal distribution before truncation."""
         mean = (self.low + self.high) / 2 if self.mean is None else self.mean
         return mean, (self.high - self.low) / 5 if self.sigma is None else self.sigma
 
     @property
     def _cut(self) -> tuple[float, float, float]:
-        """Bounds in units of sigma, turned to the left tail, and the sign of that turn."""
+        """Bounds in units of sigma, mirrored to the left tail, and the sign of the mirroring."""
         mean, sigma = self._normal
         a, b = (self.low - mean) / sigma, (self.high - mean) / sigma
         return (-b, -a, -1.0) if a > 0 else (a, b, 1.0)
 
     def radii(self, uniform: Floats) -> Floats:
-        """Invert the distribution in logarithms, so that no tail is lost, and nothing clipped."""
+        """Invert the distribution in logarithms, so that no tail underflows."""
         return self._inverse(uniform[:, 0])
 
     def _inverse(self, p: Floats) -> Floats:
@@ -171,22 +171,22 @@ class Bimodal(Radial):
         low, high = float(special().log_ndtr(a)), float(special().log_ndtr(b))
         return high + math.log(-math.expm1(low - high))
 
+    @override
     def log_per_area(self, metres: Floats) -> Floats:
-        """Return the truncated normal density of the distance, over the circle."""
         mean, sigma = self._normal
-        around = np.log(2 * math.pi * np.maximum(metres, 1e-300))  # at its own place, too
+        around = np.log(2 * math.pi * np.maximum(metres, 1e-300))  # finite at the true point
         fall = -np.square((metres - mean) / sigma) / 2
         mass = self._log_mass + math.log(sigma * math.sqrt(2 * math.pi))
         return inside(metres, self.low, self.high) + fall - mass - around
 
+    @override
     def blurred(self, metres: float) -> "Bimodal":
-        """Widen the ring."""
         wide = {"low": max(0.0, self.low - metres), "high": self.high + metres}
         return self.model_copy(update=wide)
 
     @property
+    @override
     def displacement(self) -> Displacement:
-        """Moments of the truncated normal law."""
         (mean, sigma), (a, b, sign) = self._normal, self._cut
         at_a, at_b = (
             math.exp(-x * x / 2 - self._log_mass) / math.sqrt(2 * math.pi) for x in (a, b)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
+from typing_extensions import override
 
 from veil.core.errors import InputError, ParameterError
 from veil.core.guarantee import Guarantee
@@ -18,14 +19,14 @@ from veil.places.projection import RADIUS, Plane, Surface
 from veil.places.release import Steps
 
 _ANGLE = 2 * math.pi * 2.0**-53  # step of the angle: a uniform number has 53 bits
-_LONGEST = 74.0  # times 1/epsilon: two exponentials of 53 bits are never longer
-_REACH = 1e7  # metres from the origin of a plane: what a sum is rounded by grows with that
+_LONGEST = 74.0  # times 1/epsilon: the maximum of two exponentials of 53 bits
+_REACH = 1e7  # metres from the origin of a plane, with which the rounding of a sum grows
 _FAR = 1e6  # metres on the sphere up to which its curvature is counted
 LEAST = 2e-5  # epsilon on the sphere
 
 
 def _slack(epsilon: float, grid: float) -> float:
-    """Return what finite precision adds to epsilon, infinite where nothing can be said."""
+    """Return the increase of epsilon due to finite precision, inf if it cannot be bounded."""
     if not grid:
         return 0.0
     longest = max(1e5, _LONGEST / epsilon)
@@ -36,9 +37,9 @@ def _slack(epsilon: float, grid: float) -> float:
     return math.inf if edge >= steps else math.log1p(2 * edge / (steps - edge)) / grid
 
 
-def check_grid(grid: float, given: ValidationInfo) -> float:
-    """Check a lattice against epsilon, or what a test leaves of it, for fields of methods."""
-    epsilon = given.data.get("epsilon", 0.0) * (1 - given.data.get("test", 0.0))
+def check_grid(grid: float, info: ValidationInfo) -> float:
+    """Check that a lattice fits the epsilon of the noise, in fields of mechanisms."""
+    epsilon = info.data.get("epsilon", 0.0) * (1 - info.data.get("test", 0.0))
     if epsilon and not math.isfinite(_slack(epsilon, grid)):
         raise PydanticCustomError("grid", "must fit epsilon and the precision of numbers")
     return grid
@@ -51,9 +52,9 @@ class Laplace(Radial):
         P(r \le t) = 1 - (1 + \varepsilon t) e^{-\varepsilon t}
 
     Proved: f(z|x) <= exp(epsilon |x - x'|) f(z|x') for all x, x', z (metric DP under metres). The
-    radius is Gamma(2, 1/epsilon), drawn as the sum of two exponentials; that is equal in law to
-    the inverse of the paper, which `displacement.quantile` uses. The lattice is anchored at 0 and
-    does not depend on the data: it costs nothing.
+    radius is Gamma(2, 1/epsilon), drawn as the sum of two exponentials; that has the same
+    distribution as the inverse of the paper, which `displacement.quantile` uses. The lattice is
+    anchored at 0 and does not depend on the data, so it costs nothing.
 
     References
     ----------
@@ -62,23 +63,21 @@ class Laplace(Radial):
 
     Notes
     -----
-    Finite precision. Angles are multiples of delta = 2 pi 2^-53, so that noise of up to r_max
-    metres is within r_max delta / 2 of what real numbers would give. The sum of a coordinate and
-    noise is rounded, by no more than half an ulp of the largest there is: coordinates of a plane
-    are at most 1e7, or the points are refused. Each is so within
-    w = r_max delta / 2 + ulp(1e7 + r_max) / 2 of where real numbers would put it. What ends at a
-    node, a square of side u, is between the
-    square narrowed by w on each side and the square widened by w: with q = u / (2 w) its mass
-    differs by a factor of at most 1 +- (2 / q) e^(sqrt(2) epsilon u), the density changing by no
-    more than that power within the square. So the log ratio of two places grows by
-    ln((q + 2e)/(q - 2e)), with e that power; for places that are u or more apart it is a u-th of
-    that per metre, which is added to epsilon (7.7e-9 at u = 1, r_max = 1e5, nearly all of it of
-    the sum; it falls as 1/u^2). The paper has the same form with e^(epsilon u),
-    for angles alone. The radius, a sum of two numbers of 53 bits, and its product with sine and
-    cosine are idealised; so is what pyproj rounds.
+    Finite precision. Angles are multiples of delta = 2 pi 2^-53, so noise of up to r_max metres is
+    within r_max delta / 2 of exact real arithmetic. The sum of a coordinate and noise is rounded
+    by at most half an ulp of the largest sum; points of a plane with coordinates above 1e7 are
+    rejected. So each output is within w = r_max delta / 2 + ulp(1e7 + r_max) / 2 of exact
+    arithmetic. The set that is moved to a node, a square of side u, is between the square narrowed
+    by w on each side and the square widened by w. With q = u / (2 w) its mass differs by a factor
+    of at most 1 +- (2 / q) e^(sqrt(2) epsilon u), because the density changes by at most that
+    power within the square. So the log ratio of two places grows by ln((q + 2e)/(q - 2e)), where e
+    is that power. For places at least u apart that is 1/u of it per metre, which is added to
+    epsilon (7.7e-9 at u = 1, r_max = 1e5, nearly all due to the sum; it falls as 1/u^2). The paper
+    has the same form with e^(epsilon u), for angles only. The radius, a sum of two numbers of 53
+    bits, its product with sine and cosine, and the rounding by pyproj are idealised.
 
-    On the sphere the noise is mapped along great circles, which stretches the density by
-    (r/R)/sin(r/R): the slope of its logarithm up to 1,000 km, 8.2e-9 per metre, is added, too.
+    On the sphere the noise follows great circles, which stretches the density by (r/R)/sin(r/R).
+    The slope of its logarithm up to 1,000 km, 8.2e-9 per metre, is also added to epsilon.
     """
 
     name: ClassVar[str] = "laplace"
@@ -101,16 +100,16 @@ class Laplace(Radial):
 
     @property
     def slack(self) -> float:
-        """What finite precision adds to epsilon."""
+        """The increase of epsilon due to finite precision."""
         return _slack(self.epsilon, self.grid)
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Metric DP in metres, with what finite precision adds."""
         return self.promise(Plane())
 
     def promise(self, on: Surface) -> Guarantee:
-        """Add the curvature where the points lie on a sphere."""
+        """Return metric DP in metres, including finite precision and the sphere's curvature."""
         epsilon, caveats = self.epsilon + self.slack, [self._precision]
         if on.crs is not None:
             if self.epsilon < LEAST:
@@ -136,19 +135,19 @@ class Laplace(Radial):
             f" at least {self.grid:g} m apart; that of distances is idealised."
         )
 
+    @override
     def radii(self, uniform: Floats) -> Floats:
-        """Add two exponentials."""
         radii: Floats = -np.log1p(-uniform[:, :2]).sum(axis=1) / self.epsilon
         return radii
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Add noise, and go to the lattice."""
         if on.crs is None and len(xy) and float(np.abs(xy).max()) > _REACH:
             raise InputError(
-                "For laplace the points of a plane must be within 10,000 km of its origin, as"
-                " numbers are not exact enough beyond; shift the origin. Nothing is released."
+                "For laplace the points of a plane must be within 10,000 km of its origin, because"
+                " numbers are not precise enough beyond. Nothing is released. Shift the origin."
             )
         moved = super().draw(xy, on, rng, population)
         return on.lattice(moved, self.grid) if self.grid else moved
@@ -164,7 +163,7 @@ class Laplace(Radial):
 
     def _inverse(self, p: float) -> float:
         """Invert by the lower branch of Lambert's W."""
-        if p in (0, 1):  # the branch point, where digits are lost, and the end
+        if p in (0, 1):  # at the branch point digits are lost
             return math.inf if p else 0.0
         return float(-(special().lambertw((p - 1) / math.e, -1).real + 1) / self.epsilon)
 
@@ -178,8 +177,8 @@ class Predictive(Mechanism):
     .. math:: d(x, p) + \mathrm{Lap}(1/\varepsilon_t) \le threshold
 
     (cost eps_t); else noise of eps_n is added (cost epsilon). Proved: d(., p) changes by no more
-    than x does, so that either branch is metric DP with the cost said, and the cost of a trace is
-    at most epsilon times its fixes. The first fix has no test.
+    than x does, so either branch is metric DP with its cost, and the cost of a trace is at most
+    epsilon times its fixes. The first fix has no test.
 
     References
     ----------
@@ -210,34 +209,32 @@ class Predictive(Mechanism):
 
     @property
     def noise(self) -> Laplace:
-        """What a fix goes through that is not predicted."""
+        """The mechanism of a fix that is not predicted."""
         return Laplace(epsilon=(1 - self.test) * self.epsilon, grid=self.grid)
 
     @property
     def guarantee(self) -> Guarantee:
-        """Metric DP of one fix, if it is the costlier one."""
+        """Metric DP of one fix in the costlier branch."""
         return self.promise(Plane())
 
     def promise(self, on: Surface) -> Guarantee:
-        """Add the test to the noise."""
+        """Return the guarantee of the noise and the test together."""
         noise = self.noise.promise(on)
         epsilon = noise.epsilon + self.test * self.epsilon
-        told = "The noise of the test is drawn as a real number."
-        return Guarantee("metric-dp", epsilon, noise.metric, noise.unit, noise.caveat).with_caveat(
-            told
-        )
+        guarantee = Guarantee("metric-dp", epsilon, noise.metric, noise.unit, noise.caveat)
+        return guarantee.with_caveat("The noise of the test is drawn as a real number.")
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Move points that belong to nobody's trace: each is a first fix."""
         return self.noise.draw(xy, on, rng, population)
 
     def follow(self, points: Points, on: Surface, rng: Generator) -> tuple[Floats, Steps]:
         """Release the fixes of all users in the order of time."""
         rows = list(trails(points))
         first = np.array([trail[0] for trail in rows])
-        moved = self.noise.draw(points.xy, on, rng)  # used where a fix is a hard one
+        moved = self.noise.draw(points.xy, on, rng)  # used for hard steps
         uniform = rng.random(len(points)) - 0.5
         tests = -np.sign(uniform) * np.log1p(-2 * np.abs(uniform)) / (self.test * self.epsilon)
         here, last = on.embed(points.xy), on.embed(moved)
@@ -253,23 +250,23 @@ class Predictive(Mechanism):
         self,
         trail: Ids,
         here: Floats,
-        there: Floats,
+        last: Floats,
         moved: Floats,
         tests: Floats,
         easy: np.ndarray[tuple[int], np.dtype[np.bool_]],
         on: Surface,
     ) -> None:
-        """Go through the fixes of a user; `there` and `moved` become what is released."""
-        at = 0  # position of the last hard fix: what it released stands until the next one
+        """Write the release of a user's fixes to `moved`, and embedded to `last`."""
+        at = 0  # position of the last hard step, which is repeated until the next one
         while at < len(trail):
             rest, prediction = trail[at + 1 :], trail[at]
             step = 0
-            while step < len(rest):  # look at more and more fixes at once
+            while step < len(rest):  # test more and more fixes at once
                 ahead = rest[step : step + max(16, step)]
-                apart = on.metres(np.sqrt(((here[ahead] - there[prediction]) ** 2).sum(axis=1)))
-                hard = np.flatnonzero(apart + tests[ahead] > self.threshold)
+                metres = on.metres(np.sqrt(((here[ahead] - last[prediction]) ** 2).sum(axis=1)))
+                hard = np.flatnonzero(metres + tests[ahead] > self.threshold)
                 near = ahead[: hard[0]] if len(hard) else ahead
-                moved[near], there[near], easy[near] = moved[prediction], there[prediction], True
+                moved[near], last[near], easy[near] = moved[prediction], last[prediction], True
                 step += len(near)
                 if len(hard):
                     break

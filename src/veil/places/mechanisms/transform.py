@@ -1,4 +1,4 @@
-"""Shift, turn or stretch the map."""
+"""Translate, rotate or scale the map."""
 
 import math
 from typing import Annotated, ClassVar
@@ -7,6 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
+from typing_extensions import override
 
 from veil.core.errors import InputError
 from veil.core.guarantee import Guarantee
@@ -17,11 +18,11 @@ from veil.places.points import Points, check_coordinates
 from veil.places.projection import Surface, degrees
 
 CENTROID = "centroid"
-DATA = "The centroid is itself made of the data."
+DATA = "The centroid depends on the data."
 
 
 def _parsed(about: str) -> Floats | None:
-    """Return the point (1, 2) that 'x;y' says, None for the centroid."""
+    """Return the point (1, 2) of a text 'x;y', or None for the centroid."""
     if about == CENTROID:
         return None
     x, y = (float(number) for number in about.split(";"))
@@ -51,17 +52,17 @@ def centre(about: str, xy: Floats, on: Surface) -> Floats:
 
 
 def around(about: str, xy: Floats, on: Surface) -> tuple[Floats, Floats, Floats]:
-    """Return the centre for each point (n, 2), and where the points lie as seen from there.
+    """Return the centre for each point (n, 2), and the polar coordinates of the points around it.
 
-    These are metres (n,) and directions (n,) in radians, from north by east. A point at the
-    centre would stay where it is: that is refused.
+    These are metres (n,) and directions (n,) in radians, from north by east. A point at the centre
+    raises an error, because it would not move.
     """
     middle = centre(about, xy, on)
-    metres, azimuth = on.seen(middle, xy)
+    metres, azimuth = on.polar(middle, xy)
     still = np.flatnonzero(metres < 1e-6)
     if len(still):
         raise InputError(
-            f"{row_numbers(still)} at the centre would be released in place; name another 'about'."
+            f"{row_numbers(still)} at the centre would be released in place. Try another 'about'."
         )
     return np.repeat(middle, len(xy), axis=0), metres, azimuth
 
@@ -74,8 +75,8 @@ class Translate(Mechanism):
 
     .. math:: z = x + (dx, dy)
 
-    Nothing is proved: who knows the true place of one released point knows the shift. On the
-    sphere each point follows its own great circle in the same direction.
+    Nothing is proved. An attacker who knows the true place of one released point knows the shift.
+    On the sphere each point follows its own great circle in the same direction.
     """
 
     name: ClassVar[str] = "translate"
@@ -86,20 +87,20 @@ class Translate(Mechanism):
 
     @field_validator("dy")
     @classmethod
-    def _moved(cls, dy: float, given: ValidationInfo) -> float:
-        if not dy and not given.data.get("dx", 1.0):
+    def _moved(cls, dy: float, info: ValidationInfo) -> float:
+        if not dy and not info.data.get("dx", 1.0):
             raise PydanticCustomError("still", "must not be 0 with 'dx'")
         return dy
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=UNDONE)
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Shift; nothing is drawn."""
         del rng, population
         distance = np.full(len(xy), math.hypot(self.dx, self.dy))
         return on.move(xy, distance, np.full(len(xy), math.atan2(self.dx, self.dy)))
@@ -112,11 +113,11 @@ def _turned(degrees: float) -> float:
 
 
 class Rotate(Mechanism):
-    r"""Turn all points by an angle, against the clock, about the centroid or a fixed point.
+    r"""Rotate all points counterclockwise about the centroid or a fixed point.
 
     .. math:: z = c + e^{i a} (x - c)
 
-    Nothing is proved: two known points give centre and angle.
+    Nothing is proved. Two known points reveal centre and angle.
     """
 
     name: ClassVar[str] = "rotate"
@@ -130,14 +131,14 @@ class Rotate(Mechanism):
     about: About = CENTROID
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=f"{UNDONE} {DATA}")
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Turn; nothing is drawn."""
         del rng, population
         middle, metres, azimuth = around(self.about, xy, on)
         return on.move(middle, metres, azimuth - math.radians(self.degrees))
@@ -154,7 +155,7 @@ class Scale(Mechanism):
 
     .. math:: z = c + s (x - c)
 
-    Nothing is proved: two known points give centre and factor.
+    Nothing is proved. Two known points reveal centre and factor.
     """
 
     name: ClassVar[str] = "scale"
@@ -168,14 +169,14 @@ class Scale(Mechanism):
     about: About = CENTROID
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """Nothing is proved."""
         return Guarantee("none", unit=UNIT, caveat=f"{UNDONE} {DATA}")
 
+    @override
     def draw(
         self, xy: Floats, on: Surface, rng: Generator, population: Points | None = None
     ) -> Floats:
-        """Stretch; nothing is drawn."""
         del rng, population
         middle, metres, azimuth = around(self.about, xy, on)
         return on.move(middle, self.factor * metres, azimuth)

@@ -26,10 +26,10 @@ from veil.search.study.material import StudyMaterial
 from veil.studies.experiment import Cell, Step, step_key
 from veil.studies.store import Result
 from veil.studies.study import Grid
-from veil.text.api import measure_all
 from veil.text.attack import EncoderAttack, Scene
 from veil.text.attacks import ATTACKS
 from veil.text.measures import MEASURES
+from veil.text.measures.measure import measure_all
 from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
 from veil.text.protect import protect

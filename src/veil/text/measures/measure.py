@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from veil.core.component import Component
-from veil.core.errors import InputError
+from veil.core.errors import InputError, ParameterError
 from veil.core.formatting import brief
 from veil.core.types import Encoder, Floats, Ids
 from veil.corpus.wordnet import Thesaurus
@@ -159,3 +159,56 @@ def _check(originals: Sequence[str], variants: Sequence[Sequence[str]]) -> None:
     for number, (text, row) in enumerate(zip(originals, variants, strict=True)):
         if not all(isinstance(value, str) for value in (text, *row)):
             raise InputError(f"Text {number + 1} or one of its variants is not a string.")
+
+
+def measure_all(
+    originals: Iterable[str],
+    variants: Iterable[Iterable[str]],
+    *,
+    encoder: Encoder | None = None,
+    thesaurus: Thesaurus | None = None,
+    mechanism: TextMechanism | None = None,
+    vectors: Embeddings | None = None,
+) -> dict[str, Floats]:
+    """Return the values (n,) of each measure by name, first of the built-in ones, then of plugins.
+
+    A measure is left out if a resource that it needs is missing. The cosine needs an encoder, and
+    the measures of words need a word mechanism and its word vectors. METEOR uses synonyms if there
+    is a thesaurus.
+
+    >>> measure_all(["a b", "c"], [["a d", "a b"], []])["jaccard"].round(3).tolist()
+    [0.667, nan]
+    """
+    from veil.text.measures import MEASURES
+
+    comparison = Comparison.of(
+        originals,
+        variants,
+        encoder=encoder,
+        thesaurus=thesaurus,
+        mechanism=mechanism,
+        vectors=vectors,
+    )
+    measures = {name: MEASURES.parse(name) for name in (*MEASURES.builtin, *plugin_measures())}
+    return {
+        name: _measure(measure, comparison)
+        for name, measure in measures.items()
+        if all(getattr(comparison, need) is not None for need in measure.needs)
+    }
+
+
+def _measure(measure: TextMeasure, comparison: Comparison) -> Floats:
+    values = np.asarray(measure.measure(comparison), dtype=np.float64)
+    if values.shape != (len(comparison.originals),):
+        raise ParameterError(
+            f"The measure {measure.name} must return one value for each of the"
+            f" {len(comparison.originals):,} texts. Got an array of shape {values.shape} instead."
+        )
+    return values
+
+
+def plugin_measures() -> tuple[str, ...]:
+    """Return the names of the measures of plugins."""
+    from veil.text.measures import MEASURES
+
+    return tuple(name for name in MEASURES.names() if name not in MEASURES.builtin)

@@ -1,1 +1,1 @@
-"""Personal data in texts: found, and replaced before a mechanism sees the rest."""
+"""Find personal data in texts, and replace it before a mechanism runs."""

@@ -1,8 +1,8 @@
-"""Where something personal stands in a text, and the text as recognisers read it.
+"""Spans of personal data, and the normalised text that recognisers read.
 
-A text as recognisers read it: what looks like a space, a hyphen or a digit is one.
-Documents and web pages write the same number with spaces that do not break, hyphens of print,
-digits of full width or in circles, and characters that nobody sees between them.
+Normalised text has ASCII spaces, hyphens and digits. Documents and web pages write the same number
+with no-break spaces, typographic hyphens, full-width or circled digits, and invisible characters
+in between.
 """
 
 import unicodedata
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """`text[start:end]` is personal data of a kind, as ``EMAIL``."""
+    """`text[start:end]` is personal data of a kind, such as ``EMAIL``."""
 
     start: int
     end: int
@@ -24,23 +24,23 @@ Find = Callable[[str], Iterator[Place]]
 
 
 def without_overlaps(spans: Iterable[Span]) -> list[Span]:
-    """Return spans that do not overlap, in order; of two that do, the first in the list wins.
+    """Return the spans in order, with overlapping ones merged under the kind of the first listed.
 
-    What stands out of the winner on either side is personal, too: the winner is widened.
+    The merged span covers all of them, because every part is personal.
 
     >>> without_overlaps([Span(4, 9, "EMAIL"), Span(0, 5, "PHONE"), Span(20, 22, "DATE")])
     [Span(start=0, end=9, kind='EMAIL'), Span(start=20, end=22, kind='DATE')]
     """
-    ranked = sorted(enumerate(spans), key=lambda one: (one[1].start, one[1].end))
-    found: list[tuple[int, Span]] = []
+    ranked = sorted(enumerate(spans), key=lambda item: (item[1].start, item[1].end))
+    merged: list[tuple[int, Span]] = []
     for rank, span in ranked:
-        if not found or span.start >= found[-1][1].end:
-            found.append((rank, span))
+        if not merged or span.start >= merged[-1][1].end:
+            merged.append((rank, span))
             continue
-        best, other = found[-1]
+        best, other = merged[-1]
         end, kind = max(other.end, span.end), other.kind if best < rank else span.kind
-        found[-1] = min(best, rank), Span(other.start, end, kind)
-    return [span for _, span in found]
+        merged[-1] = min(best, rank), Span(other.start, end, kind)
+    return [span for _, span in merged]
 
 
 _HYPHENS = frozenset("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d")
@@ -49,7 +49,7 @@ _ALIKE |= dict.fromkeys("\u201c\u201d\u201e", '"')
 
 
 class NormalisedText:
-    """A text in plain characters, and where each of them stands in the original.
+    """A text in plain characters, with the position of each in the original.
 
     >>> plain = NormalisedText("+39\u00a0049 827\u20111234")
     >>> plain.text, plain.place((0, 15))
@@ -60,20 +60,20 @@ class NormalisedText:
         self.text = text
         self._places: list[int] | None = None
         if not text.isascii():
-            spelt = [(_plain(character), at) for at, character in enumerate(text)]
+            spelt = [(_normalise(character), at) for at, character in enumerate(text)]
             self.text = "".join(character for character, _ in spelt)
             self._places = [at for character, at in spelt if character]
 
-    def place(self, found: Place) -> Place:
-        """Return where in the original a place of the plain text is."""
+    def place(self, position: Place) -> Place:
+        """Return the position in the original of a position in the plain text."""
         if self._places is None:
-            return found
-        return self._places[found[0]], self._places[found[1] - 1] + 1
+            return position
+        return self._places[position[0]], self._places[position[1] - 1] + 1
 
 
 @cache
-def _plain(character: str) -> str:
-    """Return one character that stands for another, or none for one that is not seen."""
+def _normalise(character: str) -> str:
+    """Return the plain form of a character, "" for an invisible one."""
     kind = unicodedata.category(character)
     if kind == "Cf":
         return ""

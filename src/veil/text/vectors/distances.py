@@ -1,7 +1,7 @@
 """Distances from a few words to the whole vocabulary, in float64, and sums over them.
 
-A block of the vocabulary is small enough to stay in the processor's cache while products,
-distances and whatever the caller makes of them are computed; blocks are shared out to threads.
+The vocabulary is processed by several threads in blocks, which fit the processor's cache during
+all steps of a computation.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,13 +14,13 @@ from veil.core.types import Floats, Ids
 from veil.text.vectors.embeddings import Embeddings
 from veil.text.vectors.nearest import fused_at_hand
 
-_LOWEST = -700.0  # below this the result is hardly a float64 any more
+_LOWEST = -700.0  # below it the exponential nearly underflows
 
 
 def exp_in_place(logs: Floats) -> None:
-    """Replace logs <= 0 by their exponentials, to one unit in the last place.
+    """Replace logs <= 0 by their exponentials, accurate to one unit in the last place.
 
-    With the extra `fast` in SIMD registers; NumPy computes float64 one by one on many processors.
+    The extra `fast` uses SIMD registers; on many processors NumPy does not for float64.
     """
     if logs.flags.c_contiguous and _fused() and logs.size and logs.min() >= _LOWEST:
         from veil.text.vectors._fused_exp import fused_exp
@@ -36,31 +36,31 @@ def _fused() -> bool:
     return fused_at_hand()
 
 
-Take = Callable[[Floats, slice], None]  # distances (m, b), which columns they are; may overwrite
+Take = Callable[[Floats, slice], None]  # distances (m, b), which it may overwrite, and columns
 _Finish = Callable[[Floats, slice], None]  # products (m, b) -> distances, in place
 
 COLUMNS = 2048  # words at a time
-_BUDGET = 180 * 2**20  # bytes of distances held at a time: 64 rows of glove-100d
-_GROUP = 64  # words per group when looking for the nearest
+_BUDGET = 180 * 2**20  # bytes of distances at a time: 64 rows of glove-100d
+_GROUP = 64  # words per group in `smallest`
 
 
 def in_chunks(ids: Ids, most: int) -> Iterator[slice]:
-    """Cut `ids` into slices of at most `most`."""
+    """Yield slices that cut `ids` into chunks of at most `most`."""
     for start in range(0, len(ids), most):
         yield slice(start, min(start + most, len(ids)))
 
 
 def rows_at_once(space: Embeddings) -> int:
-    """Return how many rows of distances to all words fit the memory set aside for them."""
+    """Return the number of rows of distances to all words that fit the memory budget."""
     return max(1, _BUDGET // (8 * space.size))
 
 
 def sweep(space: Embeddings, ids: Ids, metric: str, take: Take) -> None:
-    """Hand the distances of words (m,) to all words to `take`, a block of columns at a time.
+    """Pass the distances of words (m,) to all words to `take`, one block of columns at a time.
 
-    Blocks come in any order and from several threads, each block once.
+    Several threads call it, in any order, once per block.
     """
-    left, finish = _METRICS[metric](space, ids)
+    factor, finish = _METRICS[metric](space, ids)
 
     def work(blocks: slice) -> None:
         scores = np.empty((len(ids), COLUMNS))
@@ -70,7 +70,7 @@ def sweep(space: Embeddings, ids: Ids, metric: str, take: Take) -> None:
             width = columns.stop - columns.start
             right[:width, :-2] = space.vectors[columns]
             right[:width, -2] = space.squares[columns]
-            np.matmul(left, right.T, out=scores)  # beyond `width`: leftovers, not looked at
+            np.matmul(factor, right.T, out=scores)  # columns beyond `width` are ignored
             part = scores[:, :width]
             finish(part, columns)
             take(part, columns)
@@ -91,22 +91,22 @@ def distances(space: Embeddings, ids: Ids, metric: str) -> Floats:
 
 
 def _extended(space: Embeddings, ids: Ids, scale: Floats, constant: Floats) -> Floats:
-    """Return rows [scale * w, 0, constant]: their products with [v, |v|^2, 1] are affine in wv."""
-    left = np.zeros((len(ids), space.dim + 2))
-    left[:, :-2] = space.points(ids) * scale[:, None]
-    left[:, -1] = constant
-    return left
+    """Return rows [scale * w, 0, constant], whose products with [v, |v|^2, 1] are affine in wv."""
+    factor = np.zeros((len(ids), space.dim + 2))
+    factor[:, :-2] = space.points(ids) * scale[:, None]
+    factor[:, -1] = constant
+    return factor
 
 
 def _squared(space: Embeddings, ids: Ids) -> tuple[Floats, _Finish]:
     """Return the squared Euclidean distance, as one product: |w|^2 + |v|^2 - 2wv."""
     points, own = space.points(ids), space.squares[ids]
-    left = _extended(space, ids, np.full(len(ids), -2.0), own)
-    left[:, -2] = 1
+    factor = _extended(space, ids, np.full(len(ids), -2.0), own)
+    factor[:, -2] = 1
     near = 1e-7 * own[:, None] + 1e-30
 
     def finish(part: Floats, columns: slice) -> None:
-        # The three terms cancel for vectors that nearly coincide: take their difference.
+        # The three terms cancel for nearly equal vectors, so compute the difference directly.
         coincide = part < near
         if coincide.any():
             row, column = np.nonzero(coincide)
@@ -115,18 +115,18 @@ def _squared(space: Embeddings, ids: Ids) -> tuple[Floats, _Finish]:
                 gap = points[r] - space.vectors[columns.start + c]
                 part[r, c] = np.einsum("ij,ij->i", gap, gap)
 
-    return left, finish
+    return factor, finish
 
 
 def _euclidean(space: Embeddings, ids: Ids) -> tuple[Floats, _Finish]:
     r"""Return :math:`\lVert \phi(w) - \phi(v) \rVert_2`."""
-    left, square = _squared(space, ids)
+    factor, square = _squared(space, ids)
 
     def finish(part: Floats, columns: slice) -> None:
         square(part, columns)
         np.sqrt(part, out=part)
 
-    return left, finish
+    return factor, finish
 
 
 def _inverse_lengths(space: Embeddings) -> Floats:
@@ -135,15 +135,15 @@ def _inverse_lengths(space: Embeddings) -> Floats:
 
 
 def _own_zero(part: Floats, ids: Ids, columns: slice) -> None:
-    """Set the distance of each word to itself to zero, where it is in this block."""
+    """Set the distance of each word in this block to itself to zero."""
     inside = np.flatnonzero((ids >= columns.start) & (ids < columns.stop))
     part[inside, ids[inside] - columns.start] = 0
 
 
 def _cosine(space: Embeddings, ids: Ids) -> tuple[Floats, _Finish]:
-    r"""Return :math:`1 - \cos(\phi(w), \phi(v))`; a zero vector is at 1 from all others."""
+    r"""Return :math:`1 - \cos(\phi(w), \phi(v))`; a zero vector has distance 1 to all others."""
     inverse = _inverse_lengths(space)
-    left = _extended(space, ids, -inverse[ids], np.zeros(len(ids)))
+    factor = _extended(space, ids, -inverse[ids], np.zeros(len(ids)))
 
     def finish(part: Floats, columns: slice) -> None:
         part *= inverse[columns]
@@ -151,12 +151,12 @@ def _cosine(space: Embeddings, ids: Ids) -> tuple[Floats, _Finish]:
         np.maximum(part, 0, out=part)
         _own_zero(part, ids, columns)
 
-    return left, finish
+    return factor, finish
 
 
 def _angular(space: Embeddings, ids: Ids) -> tuple[Floats, _Finish]:
     """Return the angle between the vectors in radians: a true metric on directions."""
-    left, cosine = _cosine(space, ids)
+    factor, cosine = _cosine(space, ids)
 
     def finish(part: Floats, columns: slice) -> None:
         cosine(part, columns)
@@ -164,12 +164,12 @@ def _angular(space: Embeddings, ids: Ids) -> tuple[Floats, _Finish]:
         np.maximum(part, -1, out=part)
         np.arccos(part, out=part)
 
-    return left, finish
+    return factor, finish
 
 
 def _product(space: Embeddings, ids: Ids) -> tuple[Floats, _Finish]:
     """Return the product of cosine and Euclidean distance."""
-    left, square = _squared(space, ids)
+    factor, square = _squared(space, ids)
     inverse = _inverse_lengths(space)
 
     def finish(part: Floats, columns: slice) -> None:
@@ -184,7 +184,7 @@ def _product(space: Embeddings, ids: Ids) -> tuple[Floats, _Finish]:
         part *= angle
         _own_zero(part, ids, columns)
 
-    return left, finish
+    return factor, finish
 
 
 _METRICS: dict[str, Callable[[Embeddings, Ids], tuple[Floats, _Finish]]] = {
@@ -198,7 +198,7 @@ METRICS = tuple(_METRICS)
 
 
 def between(space: Embeddings, ids: Ids, others: Ids, metric: str) -> Floats:
-    """Return the distances of words (m,) to a few others each (m, c): Euclidean or cosine."""
+    """Return the Euclidean or cosine distances of words (m,) to `others` (m, c)."""
     points = space.points(ids)[:, None, :]
     targets = space.points(others.ravel()).reshape(*others.shape, space.dim)
     if metric == "euclidean":
@@ -215,9 +215,8 @@ def between(space: Embeddings, ids: Ids, others: Ids, metric: str) -> Floats:
 def smallest(values: Floats, count: int) -> Ids:
     """Return the positions of the `count` smallest entries of each row, (m, count), in order.
 
-    Ties go to the lower position. Exact: the `count`-th smallest of the minima of groups of
-    entries is an upper bound for the `count`-th smallest entry, so that only entries up to it
-    need sorting.
+    Ties go to the lower position. The result is exact: the `count`-th smallest of the groups'
+    minima bounds the `count`-th smallest entry, so only entries up to it are sorted.
     """
     out = np.empty((len(values), count), dtype=np.int64)
     width = values.shape[1]
@@ -237,21 +236,21 @@ def smallest(values: Floats, count: int) -> Ids:
 
 
 Change = Callable[[Floats], None]  # of a block of distances, in place
-ROUNDING = 1e-9  # of sums in float64, as a share of themselves
-_ROWS = 64  # words seen, at a time
+ROUNDING = 1e-9  # relative error of sums in float64
+_ROWS = 64  # observed words at a time
 
 
 def subspace(space: Embeddings, words: Ids) -> Embeddings:
-    """Return a space of some words only; `words` are distinct and in order."""
-    named = tuple(space.words[i] for i in words.tolist())
-    name = f"{len(named)} words of {space.name}"
-    return Embeddings(named, space.vectors[words], name, trusted=True)
+    """Return a space of only these words, which must be distinct and in order."""
+    subset = tuple(space.words[i] for i in words.tolist())
+    name = f"{len(subset)} words of {space.name}"
+    return Embeddings(subset, space.vectors[words], name, trusted=True)
 
 
 def summed(space: Embeddings, seen: Ids, metric: str, change: Change | None = None) -> Floats:
     """Return the sum over `seen` of a function of the distance to each word, (V,).
 
-    A word that was seen many times costs as much as one that was seen once.
+    Repeated words cost no extra time.
     """
     words, counts = np.unique(seen, return_counts=True)
     out = np.zeros(space.size)
@@ -268,7 +267,7 @@ def summed(space: Embeddings, seen: Ids, metric: str, change: Change | None = No
 
 
 def log_mean(logs: Floats) -> float:
-    """Return the logarithm of the mean of the exponentials; -inf of none at all."""
+    """Return the logarithm of the mean of the exponentials; -inf for an empty array."""
     top = logs.max(initial=-np.inf)
     if not np.isfinite(top):
         return float("-inf")

@@ -1,4 +1,4 @@
-"""Word vectors: the space that word mechanisms work in."""
+"""Word vectors, checked, and stored in folders of their own format."""
 
 import hashlib
 import io
@@ -26,18 +26,18 @@ from veil.data.memo import Memo
 from veil.text.vectors.nearest import NearestWords, half_squares
 
 MAX_DIM = 10_000
-MAX_NORM = 1e4  # beyond it every usual epsilon releases the word itself: scale the vectors
-MIN_NORM = 1e-4  # of the longest vector: below it there are no distances to speak of
-_ROWS = 65_536  # looked at in one go
+MAX_NORM = 1e4  # for longer vectors, every usual epsilon releases the word itself
+MIN_NORM = 1e-4  # of the longest vector; below it all distances are negligible
+_ROWS = 65_536  # checked at a time
 _HIDDEN = re.compile(  # control characters, lone surrogates, line ends, changes of direction
     "[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 )
 
 
 def is_word(entry: str) -> bool:
-    """Tell whether an entry may be released: it begins with a letter or a digit.
+    """Return whether an entry may be released: it begins with a letter or a digit.
 
-    Engines read punctuation as operators, and it marks a text as made by a machine.
+    Engines read punctuation as operators, and it reveals that a text is synthetic.
 
     >>> [is_word(entry) for entry in ("skin", "x-ray", "c++", "3d", "'s", "-", "(", "😀")]
     [True, True, True, True, False, False, False, False]
@@ -46,30 +46,30 @@ def is_word(entry: str) -> bool:
 
 
 def normal(word: str) -> str:
-    """Return the one spelling of a word: accents joined to their letters (NFC)."""
+    """Return the canonical spelling of a word, with composed accents (NFC)."""
     return word if word.isascii() else unicodedata.normalize("NFC", word)
 
 
 def only_words(words: Sequence[str], vectors: Singles) -> tuple[tuple[str, ...], Singles]:
-    """Leave out the entries that are no words; without any, the vectors are not copied."""
-    kept = [place for place, entry in enumerate(words) if is_word(entry)]
-    if len(kept) == len(words):
+    """Return the entries that are words, with their vectors, which are copied only if needed."""
+    rows = [row for row, entry in enumerate(words) if is_word(entry)]
+    if len(rows) == len(words):
         return tuple(words), vectors
-    return tuple(words[place] for place in kept), np.ascontiguousarray(vectors[kept])
+    return tuple(words[row] for row in rows), np.ascontiguousarray(vectors[rows])
 
 
 def check_words(words: Sequence[str], name: str) -> None:
-    """Let words pass that can be looked up and told apart."""
+    """Raise unless all words can be looked up and are distinct."""
     if any(not isinstance(word, str) or not word or "\n" in word for word in words):
         raise InputError(f"Every word of {name} must be a string without line breaks.")
     if len(set(map(normal, words))) != len(words):
-        raise InputError(f"{name} has a word twice; keep the first of each.")
+        raise InputError(f"{name} has a duplicate word. Keep only the first of each.")
 
 
 def as_table(vectors: object, name: str) -> Singles:
-    """Return vectors as float32 (V, d), or say what is wrong with their shape."""
+    """Return vectors as float32 (V, d), or raise if the shape is wrong."""
     try:
-        with np.errstate(over="ignore"):  # what becomes infinite is refused with its place
+        with np.errstate(over="ignore"):  # `check_numbers` rejects infinite values
             array = np.ascontiguousarray(np.asarray(vectors), dtype=np.float32)
     except (TypeError, ValueError):
         raise InputError(
@@ -84,11 +84,11 @@ def as_table(vectors: object, name: str) -> Singles:
 
 
 def check_numbers(array: Singles, name: str) -> None:
-    """Let vectors pass that are finite, and neither too long nor all too short.
+    """Raise unless all vectors are finite and at most `MAX_NORM` long, and not all tiny.
 
-    Metric differential privacy is per unit of distance. In vectors of enormous length all other
-    words are out of reach for any usual epsilon, and the word itself is released under a claim
-    that is true and worth nothing; floating point ends there, too.
+    Metric differential privacy is per unit of distance. With enormous vectors, any usual epsilon
+    releases the word itself, under a guarantee that is true but useless. Floating point also
+    becomes imprecise at that length.
     """
     longest = 0.0
     for start in range(0, len(array), _ROWS):
@@ -98,63 +98,59 @@ def check_numbers(array: Singles, name: str) -> None:
         bad = ~(norms <= MAX_NORM)
         if bad.any():
             raise InputError(
-                f"Vector {start + int(bad.argmax()) + 1:,} of {name} has a number that is not"
-                f" finite, or is longer than {MAX_NORM:,.0f}; remove that word, or scale the"
-                " vectors."
+                f"Vector {start + int(bad.argmax()) + 1:,} of {name} must be finite and at most"
+                f" {MAX_NORM:,.0f} long. Remove that word, or scale the vectors."
             )
         longest = max(longest, float(norms.max()))
     if longest < MIN_NORM:
         raise InputError(
-            f"The vectors of {name} are all shorter than {MIN_NORM:g}; scale them, or choose"
-            " others."
+            f"The vectors of {name} are all shorter than {MIN_NORM:g}. Scale them, or use others."
         )
 
 
-_SEAL = 32  # bytes at the end: SHA-256 of the file's name, of the vectors and of the table
+_SEAL = 32  # trailing bytes: SHA-256 of the file's name, the vectors and the table
 
 
 def read_table(file: Path, content: str) -> NDArray[np.int32] | None:
-    """Read a table; None if there is none, if it is damaged, or if it is of other vectors."""
+    """Return the table in a file, or None if it is missing, damaged, or of other vectors."""
     with suppress(OSError, ValueError, EOFError):
         data = file.read_bytes()
         if _seal(file.name, content, data[:-_SEAL]) == data[-_SEAL:]:
-            found = np.load(io.BytesIO(data[:-_SEAL]), allow_pickle=False)
-            return np.asarray(found, dtype=np.int32)
+            table = np.load(io.BytesIO(data[:-_SEAL]), allow_pickle=False)
+            return np.asarray(table, dtype=np.int32)
     return None
 
 
 def write_table(file: Path, content: str, table: NDArray[np.int32]) -> None:
-    """Write a table for vectors whose digest is `content`, or do without."""
-    made = io.BytesIO()
-    np.save(made, table, allow_pickle=False)
-    data = made.getvalue()
+    """Write a table for vectors whose digest is `content`, unless the file cannot be written."""
+    buffer = io.BytesIO()
+    np.save(buffer, table, allow_pickle=False)
+    data = buffer.getvalue()
     with suppress(OSError, InputError), whole_file(file) as part:
         part.write_bytes(data + _seal(file.name, content, data))
 
 
 def _seal(name: str, content: str, data: bytes) -> bytes:
-    made = hashlib.sha256(f"{name}\n{content}\n".encode())
-    made.update(data)
-    return made.digest()
+    seal = hashlib.sha256(f"{name}\n{content}\n".encode())
+    seal.update(data)
+    return seal.digest()
 
 
-FORMAT = 2  # of the folder; a change of layout needs a new number
-_BEFORE = 1  # had no digests, and punctuation among the words
+FORMAT = 2  # of the folder; increase it with every change of layout
+_BEFORE = 1  # without digests, and with punctuation among the words
 _FILES = ("vectors.npy", "words.txt")
 
 
 @brief("name", "size", "dim")
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Words and their vectors, most frequent word first (as GloVe and word2vec files are).
+    """Two or more distinct words with their vectors, most frequent first, as in GloVe files.
 
-    Words are told apart by their spelling; there are at least two. An entry that does not begin
-    with a letter or a digit is left out, so that no mechanism draws it (see
-    `veil.text.vectors.embeddings` for what is refused). The vectors are float32 and may be
-    memory-mapped; whatever is computed from them is computed in float64. `memo` is a cache
-    bounded in bytes for what mechanisms derive from the space; it is neither compared nor
-    pickled. `content` is a digest of the files of `path`. With `trusted`, words and vectors are
-    taken as they are: they were checked before.
+    Entries that do not begin with a letter or a digit are left out, so that no mechanism releases
+    them. The vectors are float32 and may be memory-mapped; computations with them use float64.
+    `memo` is a cache, bounded in bytes, for data that mechanisms derive from the space. It is
+    neither compared nor pickled. `content` is a digest of the files of `path`. `trusted` skips the
+    checks of words and vectors.
 
     >>> space = Embeddings(("cat", "dog"), np.eye(2, dtype=np.float32), "tiny")
     >>> space.size, space.dim, space.id("dog"), space.id("cow")
@@ -209,23 +205,23 @@ class Embeddings:
 
     @cached_property
     def searcher(self) -> NearestWords:
-        """Exact search for the words nearest to a point."""
+        """Exact search for the nearest words."""
         return NearestWords(self.vectors)
 
     def id(self, word: str) -> int:
-        """Position of a word (as written, else in lower case), or -1."""
+        """Position of a word as spelt, else in lower case, or -1 if it is unknown."""
         word = normal(word)
-        found = self._index.get(word)
-        return found if found is not None else self._index.get(word.lower(), -1)
+        position = self._index.get(word)
+        return position if position is not None else self._index.get(word.lower(), -1)
 
     def ids(self, words: Sequence[str]) -> Ids:
-        """Positions of words that must all be known."""
+        """Positions of words, which must all be in the vocabulary."""
         out = np.array([self.id(word) for word in words], dtype=np.int64)
         missing = np.flatnonzero(out < 0)
         if missing.size:
             raise InputError(
                 f"Word {missing[0] + 1} of {len(words)} is not in the vocabulary of {self.name}"
-                f" ({self.size:,} words); choose words that are, or other vectors."
+                f" ({self.size:,} words). Try other words or other vectors."
             )
         return out
 
@@ -234,28 +230,28 @@ class Embeddings:
         return self.vectors[ids].astype(np.float64)
 
     def derive(self, name: str, make: Callable[[], NDArray[np.int32]]) -> NDArray[np.int32]:
-        """Return a table computed from the vectors, kept in memory and beside them on disk.
+        """Return a table computed from the vectors, cached in memory and in their folder.
 
-        It is public like the vectors themselves. A copy on disk that is damaged, or was made of
-        other vectors, is made anew; one that cannot be written is done without.
+        It is as public as the vectors. A file that is damaged or of other vectors is replaced; if
+        it cannot be written, there is no file.
         """
-        found = self.memo.get(("derived", name), np.ndarray)
+        cached = self.memo.get(("derived", name), np.ndarray)
         file = self.path / f"{name}.table" if self.path is not None and self.content else None
-        if found is None and file is not None:
-            found = read_table(file, self.content)
-        if found is None:
-            found = make()
+        if cached is None and file is not None:
+            cached = read_table(file, self.content)
+        if cached is None:
+            cached = make()
             if file is not None:
-                write_table(file, self.content, found)
-        self.memo.put(("derived", name), found)
-        table: NDArray[np.int32] = found
+                write_table(file, self.content, cached)
+        self.memo.put(("derived", name), cached)
+        table: NDArray[np.int32] = cached
         return table
 
     def save(self, folder: str | PathLike[str], source: str = "") -> None:
-        """Write the space into a new folder, whole or not at all."""
+        """Write the space to a new folder, completely or not at all."""
         folder = Path(folder)
         if folder.exists():
-            raise InputError(f"There is a {folder} already; delete it, or name a new folder.")
+            raise InputError(f"{folder} exists already. Delete it, or name a new folder.")
         with whole_folder(folder) as part:
             np.save(part / "vectors.npy", self.vectors, allow_pickle=False)
             (part / "words.txt").write_bytes("\n".join(self.words).encode())
@@ -267,17 +263,17 @@ class Embeddings:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is not None:
             return _reopen, (self.path,)
-        return _again, (self.words, np.asarray(self.vectors), self.name)
+        return _unpickle, (self.words, np.asarray(self.vectors), self.name)
 
 
-def open_folder(folder: Path, *, anew: bool = False) -> Embeddings:
-    """Open a folder written by `Embeddings.save`; the vectors are memory-mapped, not read.
+def open_folder(folder: Path, *, recheck: bool = False) -> Embeddings:
+    """Return the memory-mapped embeddings in a folder written by `Embeddings.save`.
 
-    They are read, and checked in full, when they are opened for the first time, when a file has
-    changed since, or if `anew` says so.
+    Everything is read and checked when the folder is opened for the first time, after a file has
+    changed, or with `recheck`.
     """
     try:
-        name, wanted = _read_meta(folder)
+        name, digests = _read_meta(folder)
         words = tuple((folder / "words.txt").read_bytes().decode().split("\n"))
         vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
         whole = vectors.shape[0] == len(words) and vectors.dtype == np.float32
@@ -288,20 +284,20 @@ def open_folder(folder: Path, *, anew: bool = False) -> Embeddings:
         whole = False
     if not whole:
         raise InputError(
-            f"{folder} is not a whole folder of vectors (meta.json, words.txt, vectors.npy);"
-            " delete it and load the vectors again."
+            f"{folder} must be a complete folder of vectors (meta.json, words.txt, vectors.npy)."
+            " Delete it and load the vectors again."
         )
-    sums = None if anew else known_digests(folder, _FILES)
-    if sums is None or (wanted and sums != wanted):
-        sums = _check_in_full(folder, wanted, words, vectors, name)
-    if not wanted:  # an older folder
+    sums = None if recheck else known_digests(folder, _FILES)
+    if sums is None or (digests and sums != digests):
+        sums = _check_in_full(folder, digests, words, vectors, name)
+    if not digests:  # an older folder
         words, vectors = only_words(words, vectors)
     content = hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
     return Embeddings(words, vectors, name, folder, content=content, trusted=True)
 
 
 def _read_meta(folder: Path) -> tuple[str, Sums]:
-    """Return the name of the vectors and the digests of their files, which an older one lacks."""
+    """Return the name of the vectors and the digests of their files, {} for an older folder."""
     meta = json.loads((folder / "meta.json").read_text())
     if meta["format"] == _BEFORE:
         if any((folder / name).stat().st_size != size for name, size in meta["bytes"].items()):
@@ -313,17 +309,17 @@ def _read_meta(folder: Path) -> tuple[str, Sums]:
 
 
 def _check_in_full(
-    folder: Path, wanted: Sums, words: tuple[str, ...], vectors: Singles, name: str
+    folder: Path, digests: Sums, words: tuple[str, ...], vectors: Singles, name: str
 ) -> Sums:
-    """Read everything; return the digests of the files, or raise."""
+    """Read everything, and return the digests of the files, or raise."""
     since = time.time_ns()
     sums = read_digests(folder, _FILES)
-    if wanted and sums != wanted:
+    if digests and sums != digests:
         raise InputError(
-            f"{folder} is damaged: a file does not have the SHA-256 that was written down for it;"
-            " delete it and load the vectors again."
+            f"{folder} is damaged: the SHA-256 of a file does not match meta.json."
+            " Delete the folder and load the vectors again."
         )
-    if len(_checked(words, vectors, name)[0]) < len(words) and wanted:
+    if len(_checked(words, vectors, name)[0]) < len(words) and digests:
         raise InputError(f"{folder} has words that do not begin with a letter or a digit.")
     remember_digests(folder, sums, since)
     return sums
@@ -332,7 +328,7 @@ def _check_in_full(
 def _checked(
     words: tuple[str, ...], vectors: object, name: str
 ) -> tuple[tuple[str, ...], Singles]:
-    """Return words and vectors that can be worked with, or say what is wrong with them."""
+    """Return the valid words and their vectors, or raise."""
     array = as_table(vectors, name)
     if len(words) != len(array):
         raise InputError(f"{name} has {len(words):,} words but {len(array):,} vectors.")
@@ -341,20 +337,20 @@ def _checked(
     words, array = only_words(words, array)
     if len(words) < 2:
         raise InputError(
-            f"{name} has {len(words)} words that begin with a letter or a digit; it must have at"
-            " least 2 words, for one alone can only be released as it is."
+            f"{name} must have at least 2 words that begin with a letter or a digit."
+            f" Got {len(words)} instead."
         )
     return words, array
 
 
 @lru_cache(maxsize=4)
 def _reopen(folder: Path) -> Embeddings:
-    """Open a folder once per worker process, so that its cache lives from job to job."""
+    """Open a folder once per worker process, so that its cache survives from job to job."""
     return open_folder(folder)
 
 
-def _again(words: tuple[str, ...], vectors: Singles, name: str) -> Embeddings:
-    """Make a space that was pickled by value: it was checked when it was made."""
+def _unpickle(words: tuple[str, ...], vectors: Singles, name: str) -> Embeddings:
+    """Return a space that was pickled by value, without the checks of the first time."""
     return Embeddings(words, vectors, name, trusted=True)
 
 
@@ -362,11 +358,11 @@ def _digest_of(meta: dict[str, object]) -> str:
     return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
 
 
-_USUAL = (0.05, 100.0)  # median lengths at which budgets mean what they do in papers
+_USUAL = (0.05, 100.0)  # median lengths for which budgets are comparable with those of papers
 
 
 def scale_note(space: Embeddings) -> str:
-    """Return a sentence or two about the length of the vectors, or "" where it is usual."""
+    """Return a warning about the length of the vectors, or "" if it is usual."""
     length = space.length
     if _USUAL[0] <= length <= _USUAL[1]:
         return ""

@@ -1,4 +1,4 @@
-"""Read word vectors as other programs write them: GloVe, word2vec, wink."""
+"""Read word vectors in the formats of GloVe, word2vec and wink."""
 
 import gzip
 import json
@@ -13,17 +13,17 @@ from veil.core.errors import InputError
 from veil.core.types import Singles
 from veil.text.vectors.embeddings import MAX_DIM, Embeddings, normal, open_folder
 
-Progress = Callable[[int], None]  # told the number of bytes read so far
+Progress = Callable[[int], None]  # called with the number of bytes read so far
 
 
 def to_float32(numbers: list[Any]) -> Singles:
-    """Cast to float32; what is too large becomes infinite, which is refused with its place."""
+    """Return float32 numbers; too large ones become infinite, and are rejected later."""
     with np.errstate(over="ignore"):
         return np.array(numbers, dtype=np.float32)
 
 
 class Gathered:
-    """Words and vectors as they come in; the vectors are kept in blocks, not as objects."""
+    """Words and vectors collected one by one; the vectors are stored in blocks to save memory."""
 
     def __init__(self) -> None:
         self.words: dict[str, None] = {}
@@ -31,7 +31,7 @@ class Gathered:
         self._rows: list[Singles] = []
 
     def add(self, word: str, vector: Singles) -> None:
-        """Take a word in, unless it came before in the same spelling."""
+        """Add a word, unless it is a duplicate."""
         word = normal(word)
         if word in self.words:
             return
@@ -42,7 +42,7 @@ class Gathered:
             self._rows = []
 
     def embeddings(self, name: str) -> Embeddings:
-        """Return what was taken in."""
+        """Return the words and vectors as embeddings."""
         rest = [np.stack(self._rows)] if self._rows else []
         return Embeddings(tuple(self.words), np.concatenate(self._blocks + rest), name)
 
@@ -53,12 +53,12 @@ _MAX_LINE = 2**20  # bytes
 def read_text(file: IO[bytes], name: str, progress: Progress = lambda _: None) -> Embeddings:
     """Read one word and its numbers per line, with or without a word2vec header line.
 
-    A word that comes again is skipped: the first one counts.
+    Only the first of duplicate words counts.
     """
     gathered = Gathered()
     read = 0
     width = 0
-    missing = None  # vectors still to come, where a header gives their number
+    missing = None  # vectors still to come, if a header gives their number
     for number, line in enumerate(_lines(file, name), start=1):
         read += len(line)
         fields = decode(line, name, number).rstrip("\r\n ").split(" ")
@@ -70,7 +70,7 @@ def read_text(file: IO[bytes], name: str, progress: Progress = lambda _: None) -
         width = width or len(fields) - 1
         if not 0 < width <= MAX_DIM:
             raise InputError(
-                f"Line {number:,} of {name} has no numbers after the word; give a GloVe or"
+                f"Line {number:,} of {name} has no numbers after the word. Give a GloVe or"
                 " word2vec text file."
             )
         word, vector = _split(fields, width, name, number)
@@ -79,11 +79,11 @@ def read_text(file: IO[bytes], name: str, progress: Progress = lambda _: None) -
         if number % 4096 == 0:
             progress(read)
     if not gathered.words:
-        raise InputError(f"{name} holds no vectors; give a GloVe or word2vec file.")
+        raise InputError(f"{name} has no vectors. Give a GloVe or word2vec file.")
     if missing:
         raise InputError(
             f"Line 1 of {name} announces {abs(missing):,} vectors"
-            f" {'more' if missing > 0 else 'less'} than follow; fetch the file again."
+            f" {'more' if missing > 0 else 'fewer'} than follow. Download the file again."
         )
     return gathered.embeddings(name)
 
@@ -93,22 +93,22 @@ def _lines(file: IO[bytes], name: str) -> Iterator[bytes]:
         while line := file.readline(_MAX_LINE):
             if len(line) == _MAX_LINE:
                 raise InputError(
-                    f"{name} has a line of more than {_MAX_LINE:,} bytes; it is not a text file"
-                    " of vectors."
+                    f"{name} has a line of more than {_MAX_LINE:,} bytes. Give a text file of"
+                    " vectors."
                 )
             yield line
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{name} cannot be read to its end: {error}.") from None
+        raise InputError(f"{name} cannot be read completely: {error}.") from None
 
 
 def decode(data: bytes, name: str, number: int) -> str:
-    """Read bytes as UTF-8, or say which line is not."""
+    """Return bytes decoded as UTF-8, or raise an error with the line number."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise InputError(
-            f"Line {number:,} of {name} is not UTF-8 text; a binary word2vec file must be"
-            " called .bin."
+            f"Line {number:,} of {name} must be UTF-8 text. A binary word2vec file must end in"
+            " .bin."
         ) from None
 
 
@@ -117,7 +117,7 @@ def _is_header(fields: list[str]) -> bool:
 
 
 def _split(fields: list[str], width: int, name: str, number: int) -> tuple[str, Singles]:
-    """Split a line into word and vector; a word may contain spaces, never a number field."""
+    """Split a line into word and vector; the word may contain spaces but no number."""
     word = " ".join(fields[:-width])
     extra = len(fields) - 1 - width
     try:
@@ -126,12 +126,12 @@ def _split(fields: list[str], width: int, name: str, number: int) -> tuple[str, 
         vector = np.empty(0, dtype=np.float32)
     if not word or len(vector) != width or (extra > 0 and any(map(_numeric, fields[1:-width]))):
         raise InputError(
-            f"Line {number:,} of {name} does not hold a word and {width} numbers (torn line, or"
-            " rows of differing length); repair or fetch the file again."
+            f"Line {number:,} of {name} must have a word and {width} numbers. Repair the file, or"
+            " download it again."
         )
     if not np.isfinite(vector).all():
         raise InputError(
-            f"Line {number:,} of {name} has a number that is not finite; remove that line."
+            f"Line {number:,} of {name} has a number that is not finite. Remove that line."
         )
     return word, vector
 
@@ -150,14 +150,14 @@ _CHUNK = 2**20
 def read_wink_json(file: IO[bytes], name: str, progress: Progress = lambda _: None) -> Embeddings:
     """Read the JSON of the wink packages: ``"vectors": {word: [numbers, norm, index], ...}``.
 
-    The file is parsed entry by entry, in constant memory beside the result.
+    The file is parsed entry by entry, in constant memory besides the result.
     """
     window = _Window(file, name, progress)
     head = window.until('"vectors":{')
     try:
         dimensions = int(head.split('"dimensions":')[1].split(",")[0])
     except (IndexError, ValueError):
-        raise InputError(f"{name} does not say its 'dimensions'.") from None
+        raise InputError(f"{name} must have 'dimensions' before its vectors.") from None
     gathered = Gathered()
     more = True
     while more:
@@ -173,7 +173,7 @@ def read_wink_json(file: IO[bytes], name: str, progress: Progress = lambda _: No
 
 def _row(numbers: list[Any], width: int, name: str) -> Singles:
     if len(numbers) != width or not all(isinstance(number, int | float) for number in numbers):
-        raise InputError(f"{name} has a word without its {width} numbers; fetch it again.")
+        raise InputError(f"{name} has a word without its {width} numbers. Download it again.")
     return to_float32(numbers)
 
 
@@ -189,7 +189,7 @@ class _Window:
 
     def _fill(self) -> None:
         chunk = self._file.read(_CHUNK)
-        while chunk and chunk[-1] >= 0x80:  # never cut a character in two
+        while chunk and chunk[-1] >= 0x80:  # complete the last character
             chunk += (more := self._file.read(1))
             if not more:
                 break
@@ -201,10 +201,10 @@ class _Window:
         self._progress(self._read)
 
     def until(self, mark: str) -> str:
-        while (found := self._text.find(mark, self._at)) < 0:
+        while (position := self._text.find(mark, self._at)) < 0:
             self._fill()
-        head = self._text[self._at : found]
-        self._at = found + len(mark)
+        head = self._text[self._at : position]
+        self._at = position + len(mark)
         return head
 
     def value(self) -> object:
@@ -214,7 +214,7 @@ class _Window:
             except ValueError:
                 self._fill()
                 continue
-            if end < len(self._text):  # a number at the very edge might go on
+            if end < len(self._text):  # a number at the end may be incomplete
                 self._at = end
                 return value
             self._fill()
@@ -233,11 +233,11 @@ _MAX_WORD = 2**12  # bytes in one word of a binary file
 
 
 def read_vectors(path: Path, progress: Progress = lambda _: None) -> Embeddings:
-    """Read GloVe or word2vec text (also .gz), word2vec .bin, .npy + words, or our own folder."""
+    """Read GloVe or word2vec text (also .gz), word2vec .bin, .npy and words, or a saved folder."""
     if path.is_dir():
         return open_folder(path)
     if not path.is_file():
-        raise InputError(f"There is no file of vectors {path}; check the path.")
+        raise InputError(f"There is no file of vectors {path}. Check the path.")
     suffix = path.suffix.lower()
     if suffix == ".npy":
         return _read_npy(path)
@@ -260,23 +260,23 @@ def _read_npy(path: Path) -> Embeddings:
     if words is None:
         raise InputError(
             f"{path.name} needs its words, one per line, in {candidates[0].name},"
-            f" {candidates[1].name} or {candidates[2].name} beside it."
+            f" {candidates[1].name} or {candidates[2].name} in the same folder."
         )
     try:
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
         lines = words.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (ValueError, OSError, EOFError):
         raise InputError(
-            f"{path.name} or {words.name} cannot be read as a NumPy table and UTF-8 words."
+            f"{path.name} must be a NumPy array and {words.name} UTF-8 text."
         ) from None
     return Embeddings(tuple(lines), vectors, path.name)
 
 
 def _read_binary(path: Path, progress: Progress) -> Embeddings:
-    """Read word2vec's binary format: header, then word, space, float32 numbers."""
+    """Read word2vec's binary format: a header, then for each word a space and float32 numbers."""
     torn = InputError(
-        f"{path.name} is not a whole word2vec .bin file (header 'words dimensions', then each"
-        " word and its float32 numbers); fetch it again."
+        f"{path.name} must be a complete word2vec .bin file (header 'words dimensions', then each"
+        " word and its float32 numbers). Download it again."
     )
     with path.open("rb") as file:
         try:

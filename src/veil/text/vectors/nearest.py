@@ -1,11 +1,11 @@
-"""Exact search for the words nearest to a point.
+"""Exact search for the nearest words of a point.
 
-For a point x the score of a word y is x.y - |y|^2/2 = (|x|^2 - |x-y|^2) / 2: the nearest word has
-the largest. The words are taken in order of their length and cut into blocks, in which |y|^2/2
-hardly varies. A first pass in low precision gives each block's largest x.y up to a proven error;
-only blocks that can hold one of the k nearest words are looked at again. The last step computes
-|x-y|^2 in float64 for the few words left, and sorts by distance, then by position in the
-vocabulary. The result is therefore that of a plain loop in float64, whichever first pass ran.
+The nearest word y of a point x has the largest score x.y - |y|^2/2 = (|x|^2 - |x-y|^2) / 2. Words
+are sorted by length and cut into blocks, so that |y|^2/2 hardly varies within a block. A first
+pass in low precision bounds each block's largest x.y with a proven error, and rules out blocks
+that cannot contain one of the k nearest words. The second pass computes |x-y|^2 in float64 for the
+remaining words, and sorts by distance, then by position in the vocabulary. The result equals that
+of a plain loop in float64, whichever first pass ran.
 
 The first pass is a float32 product with NumPy, or, with numba on a processor with AVX2 (extra
 `fast`), a fused product of 8-bit integers (see `veil.text.vectors._fused`).
@@ -28,15 +28,15 @@ Engine = Literal["auto", "numpy", "numba"]
 Pairs = tuple[Ids, Ids]  # candidates: which point, which word
 
 _SINGLE = 2.0**-24  # relative rounding of float32
-_DOUBLE = 2.0**-53  # and of float64
+_DOUBLE = 2.0**-53  # relative rounding of float64
 _SIZE = 64  # words in a block of the NumPy pass
 _ROWS = 2048  # words in one product
-_BATCH = 256  # points searched at a time, by one thread
-_MAX_PAIRS = 2**22  # candidates held at a time, by one thread
+_BATCH = 256  # points at a time per thread
+_MAX_PAIRS = 2**22  # candidates at a time per thread
 
 
 def fused_at_hand() -> bool:
-    """Tell whether the fused pass can run here, and would be the faster one."""
+    """Return whether the fused pass can run on this machine, where it is then faster."""
     try:
         from llvmlite import binding
 
@@ -47,7 +47,7 @@ def fused_at_hand() -> bool:
 
 
 class NearestWords:
-    """The words nearest to points, among rows of float32 vectors (all finite)."""
+    """Search for nearest words among rows of finite float32 vectors."""
 
     def __init__(self, vectors: Singles, engine: Engine = "auto") -> None:
         self.vectors = vectors
@@ -65,18 +65,18 @@ class NearestWords:
         parts = _split(points)
         with one_blas_thread():
             if len(parts) == 1:
-                found = [self._search(parts[0], k, first_pass)]
+                results = [self._search(parts[0], k, first_pass)]
             else:
                 with ThreadPoolExecutor(cores()) as pool:
-                    found = list(pool.map(lambda part: self._search(part, k, first_pass), parts))
-        ids, squares = (np.concatenate(column) for column in zip(*found, strict=True))
+                    results = list(pool.map(lambda part: self._search(part, k, first_pass), parts))
+        ids, squares = (np.concatenate(column) for column in zip(*results, strict=True))
         return ids, np.sqrt(squares)
 
     def _search(
         self, points: Floats, k: int, first_pass: "MatrixProduct | QuantisedVectors"
     ) -> tuple[Ids, Floats]:
         pairs = first_pass.candidates(points, k)
-        if pairs is None:  # too many words are equally near: take fewer points at a time
+        if pairs is None:  # too many ties: search fewer points at a time
             half = len(points) // 2
             halves = [self._search(part, k, first_pass) for part in (points[:half], points[half:])]
             return np.concatenate([h[0] for h in halves]), np.concatenate([h[1] for h in halves])
@@ -94,7 +94,7 @@ class NearestWords:
 
 
 def _split(points: Floats) -> list[Floats]:
-    """Cut points into parts of at most `_BATCH`, an equal share for every processor."""
+    """Return parts of at most `_BATCH` points, in equal shares for all processors."""
     shares = cores() * -(-len(points) // (_BATCH * cores()))
     step = max(1, -(-len(points) // max(1, shares)))
     return [points[start : start + step] for start in range(0, max(1, len(points)), step)]
@@ -103,7 +103,7 @@ def _split(points: Floats) -> list[Floats]:
 def _finish(vectors: Singles, points: Floats, which: Ids, rows: Ids, k: int) -> tuple[Ids, Floats]:
     """Return ids and squared distances (m, k) from candidate pairs, at least k of each point.
 
-    The sum of a pair depends on the pair alone, so that equal vectors tie exactly.
+    The sum of a pair depends only on the pair, so equal vectors tie exactly.
     """
     squares = np.empty(len(rows))
     step = max(1, 2**18 // points.shape[1])
@@ -131,7 +131,7 @@ def half_squares(vectors: Singles) -> Floats:
 
 
 class MatrixProduct:
-    """First pass with NumPy: float32 products with the words in order of their length."""
+    """First pass with NumPy: float32 products with the words sorted by length."""
 
     def __init__(self, vectors: Singles, rounding: float) -> None:
         halves = half_squares(vectors)
@@ -191,7 +191,7 @@ class MatrixProduct:
 def _kth_largest(bounds: Singles, k: int) -> Floats:
     """Return for each column a value that at least k blocks reach; -inf if there are fewer.
 
-    The k-th largest of the maxima of groups of blocks serves: it is cheaper to find.
+    The k-th largest maximum of groups of blocks is such a value, and cheaper to find.
     """
     blocks = len(bounds)
     if k > blocks:
@@ -206,6 +206,6 @@ def _kth_largest(bounds: Singles, k: int) -> Floats:
 
 
 def _ulp(values: Floats) -> Singles:
-    """Return a float32 step at these values, so that rounding a limit never raises it."""
+    """Return the float32 steps at these values, which keep rounding from raising a limit."""
     finite = np.where(np.isfinite(values), np.abs(values), 0)
     return (4 * _SINGLE * finite).astype(np.float32)

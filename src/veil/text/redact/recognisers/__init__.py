@@ -1,6 +1,6 @@
-"""Recognisers by kind: one kind of personal data, one file. They go by spelling and checksums.
+"""Recognisers of personal data by pattern and checksum, one file per kind.
 
-The order is that of trust: where two find the same characters the first one names them.
+They are in order of precedence: the first to match a span sets its kind.
 """
 
 from veil.text.redact.recognisers import card, date, email, iban, identity, ip, phone

@@ -1,6 +1,6 @@
-"""Numbers of payment cards: 13 to 19 digits, the last of which is right by Luhn.
+"""Payment card numbers: 13 to 19 digits with a valid Luhn check digit.
 
-A letter before or behind does not hide one: people write Visa4111..., and programs x4111....
+Letters may touch the number: people write Visa4111..., and programs x4111....
 """
 
 import re
@@ -10,13 +10,13 @@ from veil.text.redact.recognisers.digits import digits_of, longest, luhn, pieces
 from veil.text.redact.span import Place
 
 _DIGITS, _JOINT = re.compile(r"\d+"), re.compile(r"[\s./-]{1,3}|[,:]")
-_FIRST = (2, 3, 4, 5, 6)  # of the networks that issue them
+_FIRST = (2, 3, 4, 5, 6)  # first digits of the card networks
 _SIZES = range(13, 20)
-_SHORTEST = 4  # digits between two points: 3.14159 is no card
+_SHORTEST = 4  # digits between two points: 3.14159 is not a card
 
 
 def find(text: str) -> Iterator[Place]:
-    """Find numbers of cards, whatever numbers stand beside them.
+    """Yield card numbers, also next to other numbers.
 
     >>> list(find("paid by 4111 1111 1111 1111 12/27 in May"))
     [(8, 27)]

@@ -1,4 +1,4 @@
-"""Dates of a day: in figures, or with the name of a month in English."""
+"""Calendar dates, in figures or with an English month name."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _DATE = re.compile(
 
 
 def find(text: str) -> Iterator[Place]:
-    """Find days; a year or a month alone is none.
+    """Return full dates; a year or a month is not enough.
 
     >>> list(find("born 3 May 1984, seen 2024-02-29, in 1999"))
     [(5, 15), (22, 32)]

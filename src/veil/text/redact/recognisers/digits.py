@@ -1,8 +1,7 @@
-"""Check digits, and numbers that are written in pieces.
+"""Check digits, and numbers written in groups of digits.
 
-Numbers in pieces: which of the pieces that stand side by side are one number.
-A card is followed by the month it ends in, a telephone number by a date: what stands beside a
-number must not hide it.
+A card number is often followed by its expiry date, a telephone number by a date. The search for
+valid runs of groups finds a number despite its neighbours.
 """
 
 import re
@@ -15,12 +14,12 @@ _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 
 
 def digits_of(text: str) -> list[int]:
-    """Return the digits of a text, of any script."""
+    """Return the digits of a text, in any script."""
     return [int(character) for character in text if character.isdecimal()]
 
 
 def luhn(digits: list[int]) -> bool:
-    """Tell whether the last digit is right by Luhn: every second one from the end doubled.
+    """Return whether the last digit is a valid Luhn check digit.
 
     >>> luhn(digits_of("4111 1111 1111 1111")), luhn(digits_of("4111 1111 1111 1112"))
     (True, False)
@@ -30,7 +29,7 @@ def luhn(digits: list[int]) -> bool:
 
 
 def mod97(text: str) -> int:
-    """Return the remainder of a text by 97, letters counted from 10 (ISO 7064).
+    """Return the remainder of a text modulo 97, with letters counted from 10 (ISO 7064).
 
     >>> mod97("3214282912345698765432161182")
     1
@@ -39,7 +38,7 @@ def mod97(text: str) -> int:
 
 
 def mod11_10(digits: list[int]) -> bool:
-    """Tell whether the last digit is right by ISO 7064, mod 11,10.
+    """Return whether the last digit is a valid check digit by ISO 7064, mod 11,10.
 
     >>> mod11_10(digits_of("86095742719")), mod11_10(digits_of("86095742718"))
     (True, False)
@@ -62,9 +61,9 @@ Right = Callable[[str, Place], bool]
 def pieces_of(
     text: str, atom: re.Pattern[str], joint: re.Pattern[str], seam: re.Pattern[str]
 ) -> Iterator[list[Place]]:
-    """Give runs of pieces: between two of them stands a `joint` in which there is a `seam`.
+    """Yield runs of pieces separated by a `joint` that contains a `seam`.
 
-    Atoms with a joint between them that has none are one piece.
+    Atoms separated by a joint without a seam form one piece.
     """
     run: list[Place] = []
     for match in atom.finditer(text):
@@ -84,10 +83,10 @@ def pieces_of(
 
 
 def longest(text: str, run: list[Place], sizes: range, right: Right) -> Iterator[Place]:
-    """Give for each piece the longest stretch from it on that is right, if there is one.
+    """Yield the longest valid stretch that starts at each piece, if any.
 
-    Stretches may overlap: one that is right by chance must not hide half of another.
-    `sizes` are those in digits that a stretch may have.
+    Stretches may overlap, so that one that is valid by chance does not hide half of another.
+    `sizes` are the permitted numbers of digits.
     """
     counts = [sum(map(str.isdecimal, text[start:end])) for start, end in run]
     for at, (start, _) in enumerate(run):
@@ -104,5 +103,5 @@ def longest(text: str, run: list[Place], sizes: range, right: Right) -> Iterator
 
 
 def _first(text: str, start: int, ends: list[int], right: Right) -> Iterator[int]:
-    """Give the last of the ends that is right, or none."""
+    """Yield the last valid end, if any."""
     yield from islice((end for end in reversed(ends) if right(text, (start, end))), 1)

@@ -1,4 +1,4 @@
-"""Addresses of e-mail."""
+"""E-mail addresses."""
 
 import re
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ _LOCAL = (
     r"|(?<![\w\"])\"(?:[^\"\\\n]|\\.){1,64}\"|(?<![\w'])'[^'\s@]{1,64}')"
 )
 _LABEL = r"[\w-]{1,63}"
-# as people hide an address from programs
+# spellings that hide an address from programs
 _DOT = r"(?:\.|\[\.\]|\(\.\)| ?\[ ?dot ?\] ?| ?\( ?dot ?\) ?| ?[{<]dot[}>] ?)"
-_LITERAL = r"\[(?:ipv6:)?[\da-f:.]{2,45}\]"  # an address of a machine
+_LITERAL = r"\[(?:ipv6:)?[\da-f:.]{2,45}\]"  # an IP address
 _AT = r"(?: ?\[ ?(?:at|@) ?\] ?| ?\( ?(?:at|@) ?\) ?| ?[{<]at[}>] ?)"
 _ADDRESS = re.compile(
     rf"{_LOCAL}(?:@{{1,2}}(?:{_LITERAL}|{_LABEL}(?:{_DOT}{_LABEL}){{0,8}})"
@@ -24,7 +24,7 @@ _ADDRESS = re.compile(
 
 
 def find(text: str) -> Iterator[Place]:
-    """Find addresses, also of hosts without a dot, and as people spell them out.
+    """Return addresses, also spelt out, or of hosts without a dot.
 
     >>> list(find("write to j.doe@example.org, please"))
     [(9, 26)]
@@ -33,7 +33,7 @@ def find(text: str) -> Iterator[Place]:
 
 
 def _is_mention(address: str) -> bool:
-    """Tell a mention, as `.@ada` and `hello!@ada`, from an address of a host without a dot."""
+    """Return whether this is a mention, such as `.@ada` or `hello!@ada`, and not an address."""
     local, _, host = address.rpartition("@")
     return (
         bool(local)

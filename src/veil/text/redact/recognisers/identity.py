@@ -1,4 +1,4 @@
-"""National numbers of persons, each with the check that its country gives it.
+"""National identity numbers, each with its country's check.
 
 United States (SSN, by its ranges), United Kingdom (NINO, by its letters; NHS number), Italy
 (codice fiscale), Spain (DNI, NIE), France (NIR), Germany (tax number), Poland (PESEL),
@@ -18,9 +18,9 @@ _SPANISH, _FOREIGN = "TRWAGMYFPDXBNJZSQVHLCKE", str.maketrans("XYZ", "012")
 
 
 def find(text: str) -> Iterator[Place]:
-    """Find numbers of persons that are right by their check.
+    """Yield identity numbers that pass their check.
 
-    >>> list(find("SSN 078-05-1120, DNI 12345678Z, and 12345678A is none"))
+    >>> list(find("SSN 078-05-1120, DNI 12345678Z, but not 12345678A"))
     [(4, 15), (21, 30)]
     """
     for shape, right in _KINDS:
@@ -30,9 +30,9 @@ def find(text: str) -> Iterator[Place]:
 
 
 def _fiscal(code: str) -> bool:
-    """Check the last letter of an Italian code: letters at odd places count by a table."""
-    even = sum(int(one, 36) - (10 if one.isalpha() else 0) for one in code[1:15:2])
-    odd = sum(_ODD[one] for one in code[0:15:2])
+    """Check the last letter of an Italian code; odd positions count by a table."""
+    even = sum(int(sign, 36) - (10 if sign.isalpha() else 0) for sign in code[1:15:2])
+    odd = sum(_ODD[sign] for sign in code[0:15:2])
     return chr(ord("A") + (even + odd) % 26) == code[15]
 
 
@@ -42,7 +42,7 @@ def _spanish(code: str) -> bool:
 
 
 def _french(code: str) -> bool:
-    """Check a French number: 97 less the remainder of the first thirteen; Corsica has letters."""
+    """Check a French number: 97 minus the remainder of the first 13 digits (Corsica: letters)."""
     bare = code.replace("2A", "19").replace("2B", "18")
     return bare.isdecimal() and 97 - int(bare[:13]) % 97 == int(bare[13:])
 
@@ -67,7 +67,7 @@ def _brazilian(code: str) -> bool:
 
 
 def _british(code: str) -> bool:
-    """Check an NHS number: 11 less the remainder of weights from 10 down to 2."""
+    """Check an NHS number: 11 minus the remainder, with weights from 10 down to 2."""
     digits = digits_of(code)
     return (11 - weighted(digits[:9], tuple(range(10, 1, -1))) % 11) % 11 == digits[9]
 
@@ -94,7 +94,7 @@ _KINDS: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
     (
         _shape(r"(?:(?<=SSN)|(?!0))(?!000|666|9\d\d)\d{3}(?!00)\d\d(?!0000)\d{4}"),
         _always,
-    ),  # with 0: a telephone
+    ),  # a leading 0 is a telephone number
     (
         _shape(
             r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]"

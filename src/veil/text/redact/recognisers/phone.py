@@ -1,4 +1,4 @@
-"""Telephone numbers: 7 to 15 digits as people write them."""
+"""Telephone numbers of 7 to 15 digits, in common spellings."""
 
 import re
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ _CLEAR = re.compile(r"^\(?[+0]|[()/-]|\d{3}\.\d{3}\.\d{4}\Z|^1(?: \d{3}){2} \d{4
 _COUNTRY = ("+", "(+", "00")
 _LONG, _LOCAL = range(7, 16), range(9, 12)
 _PLAIN = re.compile(r"1?[2-9]\d\d[2-9]\d{6}|(?:39)?3[2-9]\d{8}")  # North American, Italian mobile
-_POINTED = re.compile(r"3[2-9]\d\.\d{7}|0\d{2,4}\.\d{5,8}")  # one point alone
+_POINTED = re.compile(r"3[2-9]\d\.\d{7}|0\d{2,4}\.\d{5,8}")  # a single dot
 _DECIMALS = re.compile(r"\d\.\d{2,4}(?: ?[ /-] ?\d\.\d{2,4})+")
 _BEFORE = re.compile(r"(?:[^\W_]|(?<!\d)\d{1,3},|\d\.)\Z")  # a word, thousands, decimals
 _NAME = re.compile(r"\b(?:tel|phone|cell|mobile|mob|fax|call|ph|t|p|m)\Z", re.IGNORECASE)
-_AFTER = re.compile(r"(?!x\d)[^\W_]|,\d{3}(?!\d)")  # but an extension
+_AFTER = re.compile(r"(?!x\d)[^\W_]|,\d{3}(?!\d)")  # x12 is an extension
 
 
 def find(text: str) -> Iterator[Place]:
-    """Find numbers with a country, a leading 0, or groups of digits.
+    """Yield numbers with a country code, a leading 0, or groups of digits.
 
-    A plain number is one with the ten digits of a North American number or an Italian mobile.
+    Ungrouped digits must form a North American number or an Italian mobile number.
 
     >>> list(find("call +39 049 827 1234 or (555) 010-9999, not 1234567 or 1,234,567"))
     [(5, 21), (25, 39)]
@@ -34,28 +34,28 @@ def find(text: str) -> Iterator[Place]:
 
 
 def _joined(places: Iterator[Place]) -> Iterator[Place]:
-    """Join places that overlap: a number that takes in a part of the next hides all of it."""
-    found: Place | None = None
+    """Merge overlapping spans, so that no part of a number remains."""
+    span: Place | None = None
     for start, end in places:
-        if found is not None and start < found[1]:
-            found = found[0], max(found[1], end)
+        if span is not None and start < span[1]:
+            span = span[0], max(span[1], end)
             continue
-        if found is not None:
-            yield found
-        found = start, end
-    if found is not None:
-        yield found
+        if span is not None:
+            yield span
+        span = start, end
+    if span is not None:
+        yield span
 
 
 def _right(whole: Place, text: str, place: Place) -> bool:
-    """Tell whether this is a number; as a part of a longer row it must look much like one."""
+    """Return whether this is a telephone number; part of a longer run must look more like one."""
     start, end = place
     number = text[start:end]
     if place != whole and not (_CLEAR.search(number) or _PLAIN.fullmatch(number)):
         return False
-    opened = text[start] in "+("  # nothing that stands before it is part of the number
-    named = _NAME.search(text[max(0, start - 8) : start])
-    if not opened and not named and _BEFORE.search(text[max(0, start - 5) : start]):
+    opened = text[start] in "+("  # the number cannot start earlier
+    label = _NAME.search(text[max(0, start - 8) : start])
+    if not opened and not label and _BEFORE.search(text[max(0, start - 5) : start]):
         return False
     if _AFTER.match(text, end):
         return False
@@ -63,7 +63,7 @@ def _right(whole: Place, text: str, place: Place) -> bool:
 
 
 def _likely(number: str) -> bool:
-    """Tell a telephone number from any other one by how it is written."""
+    """Return whether a number is grouped like a telephone number."""
     digits = len(digits_of(number))
     if number.startswith(_COUNTRY):
         return True
@@ -77,7 +77,7 @@ def _likely(number: str) -> bool:
 
 
 def _amounts(number: str, groups: list[str]) -> bool:
-    """Tell whether these are years, decimals, thousands or pages: 1995-1999, 12 345 678."""
+    """Return whether these are years, decimals, thousands or pages: 1995-1999, 12 345 678."""
     years = len(groups[0]) == 4 and groups[0][:2] in ("18", "19", "20")
     years = years and all(len(group) in (2, 4) for group in groups[1:])
     thousands = not re.search(r"[()/-]", number) and all(len(group) == 3 for group in groups[1:])
