@@ -197,7 +197,7 @@ def test_a_mechanism_of_a_plugin_is_placed_if_it_answers_counts(
     else:
         assert result.exit_code != 0
         assert "does not declare answers = 'count'" in refused(*attack)
-        with pytest.raises(UnknownNameError, match="twice is no mechanism for counts"):
+        with pytest.raises(UnknownNameError, match="twice is not a mechanism for counts"):
             plane("twice", [0.5], "differencing", [1, 0, 1, 1])
         assert Counts.mechanisms.names() == (
             "discrete_gaussian", "gaussian", "geometric", "laplace",

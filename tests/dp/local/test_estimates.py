@@ -282,7 +282,7 @@ def test_an_aggregate_is_of_one_oracle() -> None:
     known = aggregate("olh(epsilon=1)", ["a", "b"])
     known.add(report(["a"], "olh(epsilon=1)", rng=1))
     assert len(known.estimate(["b"])) == 1
-    with pytest.raises(InputError, match="not named"):
+    with pytest.raises(InputError, match="passed to aggregate"):
         known.estimate(["c"])
 
 

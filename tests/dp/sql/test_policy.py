@@ -28,7 +28,7 @@ BAD: list[tuple[object, str]] = [
     ({"tables": {"t": {}}}, "needs 'budget'"),
     ({"budget": {"ledger": "none", "epsilon": 1}}, "needs 'tables'"),
     ({"budget": {"ledger": "none", "epsilon": 1}, "tables": {}}, "tables"),
-    ({**rule(), "colour": 1}, "'colour' that is not known"),
+    ({**rule(), "colour": 1}, "unknown entry 'colour'"),
     (
         {"budget": {"ledger": "none", "epsilon": 1, "gamma": 2}, "tables": {"t": {}}},
         "'budget.gamma'",

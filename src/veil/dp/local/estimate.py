@@ -81,7 +81,7 @@ def add_reports(reports: Blocks, candidates: Iterable[Candidate] | None = None) 
             total = aggregate(block.oracle, candidates)
         total.add(block)
     if total is None:
-        raise InputError("There must be at least one report; there is none.")
+        raise InputError("At least one report is required.")
     return total
 
 
