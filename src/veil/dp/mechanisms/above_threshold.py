@@ -204,7 +204,7 @@ class AboveThreshold(Mechanism):
         return self.epsilon
 
     def check(self, x: object) -> Ids:
-        """Take whole queries in a row."""
+        """Return the queries as integers."""
         queries = whole(x, self.name)
         if queries.ndim != 1:
             raise InputError(f"{self.name} takes a list of queries.")

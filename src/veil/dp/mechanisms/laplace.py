@@ -59,7 +59,7 @@ class Geometric(Mechanism):
         return pure_guarantee(self.epsilon)
 
     def check(self, x: object) -> Ids:
-        """Take whole numbers."""
+        """Return the input as integers."""
         return whole(x, self.name)
 
     def draw(self, x: Array, size: int, rng: Generator) -> Ids:
@@ -78,14 +78,14 @@ class Geometric(Mechanism):
         return probabilities
 
     def outcomes(self, x: Array) -> Sequence[int]:
-        """Return the whole numbers around a single one."""
+        """Return the integers near a single one."""
         if x.size != 1:
             return ()
         centre = int(x.reshape(-1)[0])
         return range(centre - AROUND, centre + AROUND + 1)
 
     def pairs(self) -> Sequence[tuple[object, object]]:
-        """Count one record more, with all the weight that it may have."""
+        """Add one record with the largest possible contribution."""
         return [(0, self.sensitivity)]
 
 
@@ -134,7 +134,7 @@ class Laplace(Mechanism):
         return pure_guarantee(self.epsilon)
 
     def check(self, x: object) -> Floats:
-        """Take finite numbers."""
+        """Return the input as finite numbers."""
         return real(x, self.name)
 
     def draw(self, x: Array, size: int, rng: Generator) -> Floats:
@@ -153,7 +153,7 @@ class Laplace(Mechanism):
         return np.where((positions == np.floor(positions)).all(axis=1), probabilities, 0.0)
 
     def pairs(self) -> Sequence[tuple[object, object]]:
-        """Move a sum by all that one record may add."""
+        """Change a sum by the largest contribution of one record."""
         return [(0.0, self.sensitivity)]
 
     def codes(self, outputs: Array) -> Ids:

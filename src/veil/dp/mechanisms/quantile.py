@@ -87,7 +87,7 @@ class Quantile(Mechanism):
         return pure_guarantee(self.epsilon)
 
     def check(self, x: object) -> Array:
-        """Take finite numbers, also none at all."""
+        """Return the input as finite numbers; an empty list is valid."""
         array = numeric(x, self.name)
         if array.ndim != 1:
             raise InputError(f"{self.name} takes a list of values.")
@@ -116,7 +116,7 @@ class Quantile(Mechanism):
         return np.where(within, shares[at] / runs.lengths[at], 0.0)
 
     def outcomes(self, x: Array) -> Sequence[int]:
-        """Return the whole numbers from low to high."""
+        """Return the integers from low to high."""
         del x
         return range(self.low, self.high + 1)
 

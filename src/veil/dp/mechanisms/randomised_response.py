@@ -58,7 +58,7 @@ class RandomisedResponse(Mechanism):
         )
 
     def check(self, x: object) -> Ids:
-        """Take codes from 0 to k - 1."""
+        """Return codes from 0 to k - 1."""
         codes = whole(x, self.name)
         if int(codes.min()) < 0 or int(codes.max()) >= self.k:
             raise InputError(

@@ -357,7 +357,7 @@ class NoisyMax(Selection):
     name: ClassVar[str] = "noisy_max"
 
     def check(self, x: object) -> Ids:
-        """Take whole scores in a row, one for each candidate."""
+        """Return integer scores, one per candidate."""
         scores = super().check(x)
         if scores.dtype != np.int64:
             raise InputError(
@@ -405,7 +405,7 @@ class NoisyMax(Selection):
         return totals
 
     def pairs(self) -> Sequence[tuple[object, object]]:
-        """Raise a score and lower the other by whole numbers."""
+        """Raise a score and lower the other by integers."""
         step = math.floor(self.sensitivity)
         return [
             ([0, gap * step], [step, gap * step if self.monotone else (gap - 1) * step])

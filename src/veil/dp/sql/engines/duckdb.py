@@ -54,7 +54,7 @@ class DuckDBSpeech:
     fast: bool = True
 
     def mark(self, number: int, kind: str) -> str:
-        """Name a bound value."""
+        """Return the mark of a bound value."""
         types = {"number": "DOUBLE", "whole": "BIGINT", "seed": "BIGINT"}
         several = "[]" if kind.endswith("s") else ""
         return f"CAST(${number} AS {types.get(kind.removesuffix('s'), 'VARCHAR')}{several})"
@@ -76,7 +76,7 @@ class DuckDBSpeech:
         )
 
     def key(self, column: Column, sql: str) -> str:
-        """Read a column whose values become groups."""
+        """Read a column to group by."""
         return self.read(column, sql)
 
     def unit(self, column: Column, sql: str) -> str:
@@ -84,11 +84,11 @@ class DuckDBSpeech:
         return self.read(column, sql) if column.read == "text" else sql
 
     def double(self, sql: str) -> str:
-        """Turn a whole number into a double."""
+        """Convert an integer to a double."""
         return f"CAST({sql} AS DOUBLE)"
 
     def whole(self, sql: str) -> str:
-        """Cut a double to a whole number."""
+        """Truncate a double to an integer."""
         return f"CAST(floor({sql}) AS BIGINT)"
 
     def lower(self, sql: str) -> str:
@@ -96,28 +96,28 @@ class DuckDBSpeech:
         return f"translate({sql}, '{_LARGE}', '{_SMALL}')"
 
     def upper(self, sql: str) -> str:
-        """Make the letters a to z of a text large."""
+        """Convert a to z to upper case."""
         return f"translate({sql}, '{_SMALL}', '{_LARGE}')"
 
     def length(self, sql: str) -> str:
-        """Count the characters of a text."""
+        """Return the number of characters as a double."""
         return f"CAST(length({sql}) AS DOUBLE)"
 
     def like(self, sql: str, pattern: str) -> str:
-        """Compare a text with a pattern."""
+        """Match text against a pattern."""
         return f"({sql} LIKE {pattern})"
 
     def parsed(self, sql: str) -> str:
-        """Read a text as a double."""
+        """Convert text to a double, else NULL."""
         right = f"regexp_full_match({sql}, '{_DIGITS}')"
         return f"CASE WHEN {right} THEN TRY_CAST({sql} AS DOUBLE) END"
 
     def member(self, sql: str, mark: str) -> str:
-        """Look a value up in a bound list."""
+        """Test whether a value is in a bound list."""
         return f"({sql} IN (SELECT unnest({mark})))"
 
     def listed(self, values: Sequence[object]) -> object:
-        """Return a list as it is bound."""
+        """Return a list in bindable form."""
         return list(values)
 
     def digest(self, seed: str, parts: Sequence[str]) -> str:

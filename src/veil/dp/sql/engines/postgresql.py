@@ -55,7 +55,7 @@ class PostgreSQLSpeech:
     fast: bool = False
 
     def mark(self, number: int, kind: str) -> str:
-        """Name a bound value, with its type."""
+        """Return the mark of a bound value, with its type."""
         types = {"number": "float8", "whole": "int8", "seed": "int8"}
         several = "[]" if kind.endswith("s") else ""
         name = types.get(kind.removesuffix("s"), "text")
@@ -82,7 +82,7 @@ class PostgreSQLSpeech:
         return f"(CASE WHEN {sql} BETWEEN {_FIRST} AND {_LAST} THEN {time} END)"
 
     def key(self, column: Column, sql: str) -> str:
-        """Read a column whose values become groups."""
+        """Read a column to group by."""
         return self.read(column, sql)
 
     def unit(self, column: Column, sql: str) -> str:
@@ -90,23 +90,23 @@ class PostgreSQLSpeech:
         return self.read(column, sql) if column.read == "text" else sql
 
     def double(self, sql: str) -> str:
-        """Turn a whole number into a double."""
+        """Convert an integer to a double."""
         return f"CAST({sql} AS float8)"
 
     def whole(self, sql: str) -> str:
-        """Cut a double to a whole number."""
+        """Truncate a double to an integer."""
         return f"CAST(floor({sql}) AS int8)"
 
     def lower(self, sql: str) -> str:
-        """Make the letters A to Z of a text small."""
+        """Convert A to Z to lower case."""
         return f'lower({sql} COLLATE "C")'
 
     def upper(self, sql: str) -> str:
-        """Make the letters a to z of a text large."""
+        """Convert a to z to upper case."""
         return f'upper({sql} COLLATE "C")'
 
     def length(self, sql: str) -> str:
-        """Count the characters of a text."""
+        """Return the number of characters as a double."""
         return f"CAST(length({sql}) AS float8)"
 
     def like(self, sql: str, pattern: str) -> str:
@@ -114,15 +114,15 @@ class PostgreSQLSpeech:
         return f"({sql} LIKE {pattern} ESCAPE '')"
 
     def parsed(self, sql: str) -> str:
-        """Read a text as a double."""
+        """Convert text to a double, else NULL."""
         return f"(CASE WHEN {sql} ~ '{_DIGITS}' THEN CAST({sql} AS float8) END)"
 
     def member(self, sql: str, mark: str) -> str:
-        """Look a value up in a bound list."""
+        """Test whether a value is in a bound list."""
         return f"({sql} = ANY ({mark}))"
 
     def listed(self, values: Sequence[object]) -> object:
-        """Return a list as it is bound."""
+        """Return a list in bindable form."""
         return list(values)
 
     def digest(self, seed: str, parts: Sequence[str]) -> str:

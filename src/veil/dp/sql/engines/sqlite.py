@@ -86,19 +86,19 @@ class SQLiteSpeech:
         return f"{sql} COLLATE BINARY"
 
     def double(self, sql: str) -> str:
-        """Turn a whole number into a double."""
+        """Convert an integer to a double."""
         return f"CAST({sql} AS REAL)"
 
     def whole(self, sql: str) -> str:
-        """Cut a double to a whole number."""
+        """Truncate a double to an integer."""
         return f"CAST({sql} AS INTEGER)"
 
     def lower(self, sql: str) -> str:
-        """Make the letters A to Z of a text small."""
+        """Convert A to Z to lower case."""
         return f"veil_lower(CAST({sql} AS BLOB))"
 
     def upper(self, sql: str) -> str:
-        """Make the letters a to z of a text large."""
+        """Convert a to z to upper case."""
         return f"veil_upper(CAST({sql} AS BLOB))"
 
     def length(self, sql: str) -> str:
@@ -110,7 +110,7 @@ class SQLiteSpeech:
         return f"veil_like(CAST({sql} AS BLOB), {pattern})"
 
     def parsed(self, sql: str) -> str:
-        """Read a text as a double."""
+        """Convert text to a double, else NULL."""
         return f"veil_parsed(CAST({sql} AS BLOB))"
 
     def member(self, sql: str, mark: str) -> str:
