@@ -16,8 +16,8 @@ GEOMETRIC = ("dp", "release", "-m", "geometric(epsilon=0.5)")
 def test_what_one_record_may_change_is_said_without_a_flag_that_is_not_there(veil: Veil) -> None:
     for given in (("geometric", "--epsilon", 1), ("-m", "geometric(epsilon=1)")):
         told = veil("dp", "release", *given, 7, 8).err
-        assert "The 2 numbers are one query" in told
-        assert "sensitivity 1: how much all numbers of a query change by, in sum" in told
+        assert "The 2 numbers count as one query" in told
+        assert "sensitivity 1: how much all numbers of a query change in total (L1)" in told
         assert "--sensitivity" not in told
     assert "one query" not in veil("dp", "release", 7, "-m", "geometric(epsilon=1)").err
 
@@ -85,23 +85,23 @@ def test_a_column_of_a_file(veil: Veil, table: Path, tmp_path: Path) -> None:
     assert np.allclose([float(line) for line in written[1:]], np.arange(5) / 8, atol=1e-6)
     before = out.read_text()
     told = veil("dp", "release", 5, "-m", "laplace(epsilon=1)", "-o", out).refused()
-    assert "is there already" in told
+    assert "already exists" in told
     assert out.read_text() == before
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([CANARY], "The numbers must be numbers, which number 1 is not"),
-        ([3, CANARY], "which number 2 is not"),
-        ([], "takes whole numbers, at least one"),
-        (["2.5"], "takes whole numbers"),
-        (["nan"], "takes whole numbers"),
-        (["-inf"], "takes whole numbers"),
+        ([CANARY], "The numbers must all be numeric. Value 1 is not"),
+        ([3, CANARY], "Value 2 is not"),
+        ([], "takes one or more integers"),
+        (["2.5"], "takes one or more integers"),
+        (["nan"], "takes one or more integers"),
+        (["-inf"], "takes one or more integers"),
         ([2**70], "at most 2^62"),
         ([3, "--epsilom", 2], "Unknown option"),
         ([3, "--column", "count"], "There is no file"),
-        ([3, 4, "--column", "count"], "A column is of one file"),
+        ([3, 4, "--column", "count"], "needs exactly one file"),
         ([3, "-o", "noisy.docx"], "must end in one of"),
         ([3, "--seed", "-1"], "The value of --seed must be"),
     ],
@@ -114,7 +114,7 @@ def test_a_value_of_a_file_is_not_quoted(veil: Veil, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(f"count\n3\n{CANARY}\n")
     told = veil(*GEOMETRIC, "--column", "count", path).refused()
-    assert "The column 'count' of t.csv must be numbers, which number 2 is not" in told
+    assert "Column 'count' of t.csv must all be numeric. Value 2 is not" in told
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_mechanism_is_named(veil: Veil) -> None:
     told = veil("dp", "release", 3, "-m", "geometrc").refused()
     assert "Did you mean 'geometric'?" in told
     shown = " ".join(veil("dp", "release", "--help").out.split())
-    assert "are ONE query, whose sensitivity is given" in shown
+    assert "are ONE query with the sensitivity of the mechanism" in shown
 
 
 def test_a_law_is_printed(veil: Veil) -> None:
@@ -190,12 +190,15 @@ def test_outputs_may_be_named(veil: Veil) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("laplace(epsilon=1)", 3), "name some, as --output 3"),
-        (("quantile(epsilon=1, q=0.5, low=0, high=9999)", 3), "too many to show"),
-        (("geometric(epsilon=1)", 3, "--output", "3,4"), "one number"),
+        (("laplace(epsilon=1)", 3), "for example --output 3"),
+        (("quantile(epsilon=1, q=0.5, low=0, high=9999)", 3), "too many outputs to list"),
+        (("geometric(epsilon=1)", 3, "--output", "3,4"), "a single number"),
         (("geometric(epsilon=1)", 3, 4, "--output", "3"), "the shape of the input"),
-        (("geometric(epsilon=1)", 3, "--output", "3", "--output", "3,4"), "as many numbers"),
-        (("geometric(epsilon=1)", 3, "--output", CANARY), "The outputs must be numbers"),
+        (
+            ("geometric(epsilon=1)", 3, "--output", "3", "--output", "3,4"),
+            "the same number of values",
+        ),
+        (("geometric(epsilon=1)", 3, "--output", CANARY), "The outputs must all be numeric"),
         (("exponential(epsilon=1)", 3, 4, "--output", 2), "positions from 0"),
         (("noisy_max(epsilon=1e-8)", 3, 4), "too many"),
     ],

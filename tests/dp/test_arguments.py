@@ -59,7 +59,5 @@ def test_counts() -> None:
     assert type(count("n", np.int64(5))) is int
     assert count("n", 0, 0) == 0
     for value in (*_NO_NUMBERS, 999, 1000.0, np.float64(2000)):
-        with pytest.raises(
-            ParameterError, match=r"^The 'n' argument must be a whole number >= 1,"
-        ):
+        with pytest.raises(ParameterError, match=r"^The 'n' argument must be an integer >= 1,"):
             count("n", value, 1_000)

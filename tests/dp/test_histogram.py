@@ -250,8 +250,8 @@ def test_the_kind_of_one_value_does_not_show(first: Any) -> None:  # noqa: ANN40
 
 def test_the_cost_says_what_it_is_for() -> None:
     alone = dp.histogram(["a"], 1.0, keys=["a"]).cost
-    assert "unit of its own" in alone.caveat
-    assert "replace" in alone.caveat
+    assert "separate unit" in alone.caveat
+    assert "Replacing a record" in alone.caveat
     owned = dp.histogram(["a"], np.float32(1), keys=(key for key in "ab"), units=["ann"]).cost  # type: ignore[arg-type]
     assert owned.unit == "person"
-    assert "replace" in owned.caveat
+    assert "Replacing a record" in owned.caveat

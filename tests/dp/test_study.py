@@ -95,7 +95,7 @@ def test_a_study_says_risk_utility_and_cost(ward: Path, tmp_path: Path) -> None:
     assert rows[noise, "utility", WORTH, 4].score >= rows[noise, "utility", WORTH, 1].score
     totals = {card.spec: card.total for card in found.cards}
     assert totals[high] == "dp: epsilon 960, per record"  # 4 answers to 30 questions
-    assert any("8 each, and epsilon 960 in all" in one for one in found.remarks)
+    assert any("8 each, and epsilon 960 in total" in one for one in found.remarks)
     assert any("basic composition" in note for note in found.notes)
 
 
@@ -108,7 +108,7 @@ def test_the_report_shows_what_was_guessed_and_what_it_cost(ward: Path, tmp_path
     assert drawn.count("<svg") == 3  # the truth, and two configurations
     assert "averaging(times=2)" in drawn  # membership has scores, and no guesses
     step = next(one for one in experiment.cells()[0].steps if one.by.startswith("averaging"))
-    guesses = experiment.attacked(step, 0).found >= 0.5
+    guesses = experiment.attacked(step, 0).values >= 0.5
     assert drawn.count('wrong"') >= int((guesses != experiment.group(0)).sum())
     told = "".join(costs.content)
     assert "epsilon 0.05" in told
@@ -197,7 +197,7 @@ def test_a_mechanism_of_a_plugin_is_placed_if_it_answers_counts(
     else:
         assert result.exit_code != 0
         assert "does not declare answers = 'count'" in refused(*attack)
-        with pytest.raises(UnknownNameError, match="twice is no mechanism for counts"):
+        with pytest.raises(UnknownNameError, match="twice is not a mechanism for counts"):
             plane("twice", [0.5], "differencing", [1, 0, 1, 1])
         assert Counts.mechanisms.names() == (
             "discrete_gaussian", "gaussian", "geometric", "laplace",
@@ -249,7 +249,7 @@ def test_no_value_is_quoted(ward: Path, text: str, said: str) -> None:
 
 @pytest.mark.parametrize("text", ["ward.csv", ":ill", "ward.csv:", ""])
 def test_a_secret_has_a_file_and_a_column(text: str) -> None:
-    with pytest.raises(InputError, match=r"as pums.csv:married"):
+    with pytest.raises(InputError, match=r"such as pums.csv:married"):
         source_of(text)
 
 
@@ -286,15 +286,15 @@ def test_the_plane_of_the_command(
 def test_attacks_step_by_step(ward: Path) -> None:
     money = read_numbers(ward, "money")
     told = run("attack", f"{ward}:money", "-a", "tracker", "--min-size", 9, "--target", 7)
-    assert f"Hence record 7 has {int(money[7]):,}: 3 questions" in told
+    assert f"So record 7 has {int(money[7]):,}, after 3 questions" in told
     told = run("attack", f"{ward}:money", "-a", "differencing", "--target", 7)
     assert f"{int(money[7]):,}" in told
     told = run("attack", f"{ward}:ill", "-a", "averaging", "--target", 7, "--times", 40)
     assert "40 times with fresh noise" in told
     told = run("attack", f"{ward}:money", "-a", "denial")
-    assert f"has {int(money.max()):,}: the denial told it" in told
+    assert f"has {int(money.max()):,}: the denial revealed it" in told
     told = run("attack", f"{ward}:money", "-a", "denial", "--audit", "max-simulatable")
-    assert "a denial tells nothing" in told
+    assert "a denial reveals nothing" in told
 
 
 def test_tracing_from_the_command(tmp_path: Path, rng: Generator) -> None:
@@ -303,19 +303,17 @@ def test_tracing_from_the_command(tmp_path: Path, rng: Generator) -> None:
     path.write_text("person,word\n" + "\n".join(rows) + "\n")
     told = run("attack", f"{path}:word", "-a", "membership", "--unit", "person",
                "--members", 20, "--max-items", 5, "--values", "3", "--seed", 1)  # fmt: skip
-    assert "exact counts of 5 items a person" in told
+    assert "exact counts of 5 items per person" in told
     assert "geometric(epsilon=3.0, sensitivity=5)" in told
 
 
 def test_what_the_command_refuses(ward: Path) -> None:
     secret = f"{ward}:ill"
-    assert "as pums.csv:married" in refused("attack", "ward.csv", "-a", "tracker")
-    assert "name a file that ends in .html" in refused(
-        "attack", secret, "-a", "tracker", "-o", "x"
-    )
-    assert "numbers with commas" in refused("attack", secret, "-a", "tracker", "--values", "a")
-    assert "leave --target out" in refused("attack", secret, "-a", "membership", "--target", 1)
-    assert "of the attack membership" in refused(
+    assert "such as pums.csv:married" in refused("attack", "ward.csv", "-a", "tracker")
+    assert "must end in .html" in refused("attack", secret, "-a", "tracker", "-o", "x")
+    assert "comma-separated numbers" in refused("attack", secret, "-a", "tracker", "--values", "a")
+    assert "Remove --target" in refused("attack", secret, "-a", "membership", "--target", 1)
+    assert "only with the attack membership" in refused(
         "attack", secret, "-a", "tracker", "--unit", "word"
     )
     assert "from 0 to 39" in refused("attack", secret, "-a", "tracker", "--target", 40)

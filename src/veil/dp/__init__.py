@@ -1,4 +1,4 @@
-"""Numbers and answers: noise that is exact, what it costs in all, and what still leaks.
+"""Differential privacy: exact noise, its total cost, and attacks on what is released.
 
 >>> from veil import dp
 >>> dp.release(120, "geometric(epsilon=0.5)", rng=1).cost.epsilon

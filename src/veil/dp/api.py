@@ -1,6 +1,6 @@
-"""The verbs of dp that release noisy answers, from files and numbers to files and numbers.
+"""Functions of dp that release noisy answers: commands ``veil dp release``, ``sql`` and so on.
 
-The verbs that check releases are in `veil.dp.api_audit`; commands come from both.
+The functions that check releases are in `veil.dp.api_audit`.
 """
 
 import math
@@ -42,9 +42,9 @@ def release(
 ) -> Reply:
     """Release NUMBERS with noise, or the numbers of a FILE with --column.
 
-    All numbers together are ONE query, whose sensitivity is given: for geometric and laplace it is
-    the sum (L1) of all changes when one record is added or removed. Noisy values are printed one
-    per line, and their cost goes to stderr.
+    All numbers together are ONE query with the sensitivity of the mechanism: for geometric and
+    laplace, the sum (L1) of all changes when one record is added or removed. Noisy values are
+    printed one per line; their cost goes to stderr.
 
     Parameters
     ----------
@@ -53,25 +53,25 @@ def release(
     mechanism
         Spec of the mechanism, for example geometric(epsilon=0.5).
     column
-        Column of the numbers, if a file is named.
+        Column of the file that contains the numbers.
     out
-        Table to write, in the format of its name; an existing file is never replaced.
+        Table to write; its extension sets the format. An existing file is never overwritten.
     seed
-        Repeats the draws, for experiments: NOT PRIVATE.
+        Seed for reproducible draws, for experiments: NOT PRIVATE.
     """
     if out is not None:
         check_output(out)
         if out.exists():
-            raise InputError(f"{out.name} is there already; name another file.")
-    chosen = MECHANISMS.parse(mechanism)
-    noisy = dp.release(read_given_numbers(numbers, column), chosen, rng=seed)
+            raise InputError(f"File {out.name} already exists. Choose another.")
+    component = MECHANISMS.parse(mechanism)
+    noisy = dp.release(read_given_numbers(numbers, column), component, rng=seed)
     values = np.atleast_1d(noisy.value).tolist()
     if out is not None:
         with open_writer(out, ["value"], "value", private=False) as writer:
             writer.write([(value,) for value in values])
     cautions = cautions_of(noisy.cost, seeded=noisy.seeded)
-    if chosen.answers == "count" and len(values) > 1:
-        cautions.append(_one_query(chosen, len(values)))
+    if component.answers == "count" and len(values) > 1:
+        cautions.append(_one_query(component, len(values)))
     return Reply(
         [str(value) for value in values] if out is None else [],
         [f"{noisy.mechanism}: {noisy.cost}."],
@@ -99,14 +99,14 @@ def law(
         An output, as NUMBER[,NUMBER...]; repeatable.  [default: all outputs, or those around one
         number]
     """
-    chosen = MECHANISMS.parse(mechanism)
-    rows = table_of_law(chosen, read_given_numbers(numbers), _outputs(output))
+    component = MECHANISMS.parse(mechanism)
+    rows = table_of_law(component, read_given_numbers(numbers), _outputs(output))
     sheet = Sheet(
         ("output", "probability"),
         [(" ".join(map(str, values)), f"{chance:.10g}") for values, chance in rows],
     )
     listed = [{"output": values, "probability": chance} for values, chance in rows]
-    return Reply([sheet], data={"mechanism": str(chosen), "law": listed})
+    return Reply([sheet], data={"mechanism": str(component), "law": listed})
 
 
 def histogram(
@@ -124,8 +124,8 @@ def histogram(
 ) -> Reply:
     """Count the rows or units of each key in FILE, and release noisy counts.
 
-    If keys are not public (--keys), only those of enough units are shown; --delta bounds the
-    chance of showing a key that a single unit has.
+    Without public keys (--keys), only keys with enough units are shown; --delta bounds the chance
+    of showing a key that only one unit has.
 
     Parameters
     ----------
@@ -138,17 +138,17 @@ def histogram(
     delta
         Required if the keys are not public.
     unit
-        Column that says whose a row is; without it each row is a unit.
+        Column that identifies the unit of each row. Without it, each row is a unit.
     max_groups
-        Largest number of keys for which a unit counts.
+        Maximum number of keys that a unit counts for.
     keys
         File of all keys, one per line, if they are public.
     select
         How to select keys that are not public.
     out
-        Table to write, in the format of its name.
+        Table to write; its extension sets the format.
     seed
-        Repeats the draws, for experiments: NOT PRIVATE.
+        Seed for reproducible draws, for experiments: NOT PRIVATE.
     """
     if out is not None:
         check_output(out)
@@ -198,12 +198,12 @@ def mine(
     holdout: float = 0.3,
     seed: int | None = None,
 ) -> Reply:
-    """Learn a column of FILE from the others with noise, and count how often the model is right.
+    """Train a private classifier for a column of FILE, and measure its accuracy.
 
-    Bounds of numbers must be public: choose what anybody could, not the smallest and the largest
-    value of FILE. Columns without bounds are texts, which are hashed into 32 cells.
+    Bounds of numbers must be public: choose them without looking at FILE, never as its smallest
+    and largest value. Columns without bounds are treated as text and hashed into 32 cells.
 
-    The model is private. Its accuracy is counted exactly on the rows of the test.
+    The model is private. Its accuracy is not: it is computed exactly on the test rows.
 
     Parameters
     ----------
@@ -212,12 +212,12 @@ def mine(
     mechanism
         Classifier to train.
     label
-        Column to learn.
+        Column to predict.
     column
-        Column to learn from, as NAME[:LOW:HIGH[:BINS]], with bounds if it holds numbers;
+        Feature column, as NAME[:LOW:HIGH[:BINS]], with bounds if it contains numbers;
         repeatable.  [default: all columns]
     class_
-        A label; repeat it for all labels, which are then public.
+        A label; repeat it for every label. All of them are public.
     epsilon
         Budget of the whole model.
     delta
@@ -225,9 +225,9 @@ def mine(
     test
         Table to test with.
     holdout
-        Share of the rows that is kept for the test, if there is no --test.
+        Share of the rows that is held out for testing, without --test.
     seed
-        Repeats the draws, for experiments: NOT PRIVATE.
+        Seed for reproducible draws, for experiments: NOT PRIVATE.
     """
     from veil.dp.mining import classifier
     from veil.dp.mining.columns import Column
@@ -250,7 +250,7 @@ def mine(
             "accuracy": mined.accuracy, "majority": mined.majority,
             "cost": cost_values(mined.cost), "seeded": mined.model.seeded}  # fmt: skip
     return Reply(
-        [Sheet(("model", "learnt from", "tested with", "accuracy", "majority"), [row])],
+        [Sheet(("model", "trained on", "tested on", "accuracy", "majority"), [row])],
         [f"The model: {mined.cost}. The accuracy is exact, and not private."],
         cautions_of(mined.cost, seeded=mined.model.seeded),
         data,
@@ -273,21 +273,22 @@ def report(
     Parameters
     ----------
     values
-        Values: one per line, or a column of a table.
+        Values to randomise: one per line, or a column of a table.
     mechanism
-        Spec of the oracle, for example hcms(epsilon=4); see 'veil dp mechanisms'.
+        Spec of the local mechanism, for example hcms(epsilon=4); see 'veil dp mechanisms'.
     out
-        File of reports, .npz.
+        Output file, .npz.
     column
         Column of the values, if a table has several.
     user
-        Column that says whose a value is.
+        Column that identifies the user of each value.
     key_file
-        Secret key of 32 bytes: reports that an oracle can memoise stay the same for a user.
+        Secret key of 32 bytes: with it, whatever bits the mechanism can memoise stay the same for
+        a user.
     question
-        Name of the question, if a key serves several columns.
+        Name of the question, if one key is used for several columns.
     seed
-        Repeats the draws, for experiments: NOT PRIVATE.
+        Seed for reproducible draws, for experiments: NOT PRIVATE.
     """
     from veil.dp.local.files import read_values, report_to
     from veil.dp.local.memoise import read_key
@@ -295,9 +296,9 @@ def report(
 
     require_folder(out)
     if out.suffix.lower() != ".npz":
-        raise InputError(f"{out.name} must end in .npz; name another file.")
+        raise InputError(f"The output must end in .npz. Got {out.name} instead.")
     if key_file is not None and user is None:
-        raise ParameterError("A key needs users: name their column with --user.")
+        raise ParameterError("A key needs users. Add --user COLUMN.")
     oracle = ORACLES.parse(mechanism)
     key = None if key_file is None else read_key(key_file)
     desk = Desk(oracle, user is not None, key, seed, question)
@@ -325,8 +326,8 @@ def estimate(
 
     Reports of codes (grr, oue, dbitflip) need no candidates: every code is counted.
 
-    Counts come with their standard errors. A star marks candidates that are certainly present: at
-    5 %, for all candidates together. An estimate costs nothing more.
+    Counts come with their standard errors. A star marks candidates that are significantly above 0
+    (5 % error for all candidates together). Estimates cost no further budget.
 
     Parameters
     ----------
@@ -337,17 +338,17 @@ def estimate(
     column
         Column of the candidates, if a table has several.
     discover
-        Find texts that nobody listed (sfp).
+        Discover frequent texts without a candidate list (sfp).
     mean
         Estimate the mean of numbers (one_bit).
     out
-        Table to write, in the format of its name.
+        Table to write; its extension sets the format.
     """
     from veil.dp.local.files import oracle_of, read_blocks, read_values
 
     codes = not discover and not mean and candidates is None and oracle_of(reports).domain
     if (candidates is not None) + discover + mean + bool(codes) != 1:
-        raise ParameterError("Say what to estimate: --candidates FILE, --discover or --mean.")
+        raise ParameterError("Choose exactly one of --candidates FILE, --discover and --mean.")
     if out is not None:
         check_output(out)
     if mean:
@@ -376,7 +377,7 @@ def estimate(
         with open_writer(out, header, "candidate", private=False) as writer:
             writer.write(rows)
     sheet = Sheet(
-        ("candidate", "count", "std. error", "there"),
+        ("candidate", "count", "std. error", "present"),
         [(name, f"{count:,.0f}", f"{error:,.0f}", "*" if present else "")
          for name, count, error, present in rows],
     )  # fmt: skip
@@ -400,11 +401,11 @@ def sql(
     explain: bool = False,
     seed: Seed = None,
 ) -> Reply:
-    """Ask a database QUERY, one SELECT (- reads it from standard input); answers are noisy.
+    """Answer QUERY, one SELECT, with noise (- reads it from standard input).
 
-    COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN and QUANTILE of columns that the policy lists, with
-    WHERE, GROUP BY, HAVING, ORDER BY and LIMIT. Each answer is charged to the budget of the policy
-    before a row is read. A refused query costs nothing.
+    Supported are COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN and QUANTILE of columns that the policy
+    lists, with WHERE, GROUP BY, HAVING, ORDER BY and LIMIT. Each answer is charged to the budget
+    of the policy before a row is read. A refused query costs nothing.
 
     Parameters
     ----------
@@ -413,17 +414,17 @@ def sql(
     db
         duckdb:FILE, sqlite:FILE or postgresql://HOST/NAME.
     policy
-        TOML file: the budget, and which questions are allowed about which tables.
+        TOML file with the budget and the tables and columns that may be queried.
     epsilon
         Cost of the whole query.
     delta
         Required if some keys of GROUP BY are not public.
     param
-        Value of the next ? in QUERY; '"7"' is a text, 7 a number; repeatable.
+        Value of the next ? in QUERY: '"7"' is text, 7 a number; repeatable.
     explain
-        Show what would be computed, and spend nothing.
+        Show what would be computed. Spends nothing.
     seed
-        Repeats the draws, for experiments: NOT PRIVATE.
+        Seed for reproducible draws, for experiments: NOT PRIVATE.
     """
     from veil.dp.sql.database import FORGOTTEN
 
@@ -432,8 +433,8 @@ def sql(
         forgotten = [] if database.budget.durable else [FORGOTTEN]
         if explain:
             plan = database.explain(query, epsilon, delta, values)
-            left = database.budget.remaining
-            lines = [*map(printable, str(plan).split("\n")), "The database would be asked:"]
+            balance = database.budget.remaining
+            lines = [*map(printable, str(plan).split("\n")), "Statements for the database:"]
             lines += [f"  {printable(statement)}" for statement in plan.statements]
             quantities = [
                 {"label": part.label, "sensitivity": part.sensitivity, "epsilon": part.epsilon,
@@ -442,20 +443,20 @@ def sql(
             data: dict[str, object] = {
                 "columns": list(plan.columns), "quantities": quantities, "max_rows": plan.max_rows,
                 "max_groups": plan.max_groups, "groups": plan.groups, "threshold": plan.threshold,
-                **_charge(plan.cost, left), "statements": list(plan.statements),
+                **_charge(plan.cost, balance), "statements": list(plan.statements),
             }  # fmt: skip
-            spent = f"Nothing was spent; epsilon {number_of(left.epsilon)} is left."
+            spent = f"Nothing was spent; epsilon {number_of(balance.epsilon)} remains."
             return Reply(lines, [spent], forgotten, data)
         answer = database.sql(query, epsilon, delta, values)
-        left, total = database.budget.remaining, database.budget
+        balance, total = database.budget.remaining, database.budget
         notes = [
-            f"Cost: {answer.cost}. Left of the budget: epsilon {number_of(left.epsilon)} of"
-            f" {number_of(total.epsilon)}, delta {left.delta:g} of {total.delta:g}."
+            f"Cost: {answer.cost}. Remaining budget: epsilon {number_of(balance.epsilon)} of"
+            f" {number_of(total.epsilon)}, delta {balance.delta:g} of {total.delta:g}."
         ]
     if answer.threshold is not None:
         notes.insert(
             0,
-            f"Groups with fewer than {answer.threshold:,} units, in noisy numbers, are left out.",
+            f"Groups with a noisy count below {answer.threshold:,} units are omitted.",
         )
     rows = [[_cell(value, error) for value, error in zip(row, errors, strict=True)]
             for row, errors in zip(answer.rows, answer.errors, strict=True)]  # fmt: skip
@@ -463,7 +464,7 @@ def sql(
         "columns": list(answer.columns), "rows": [list(row) for row in answer.rows],
         "std": [finite(value) for value in answer.std],
         "errors": [[finite(value) for value in row] for row in answer.errors],
-        "threshold": answer.threshold, **_charge(answer.cost, left),
+        "threshold": answer.threshold, **_charge(answer.cost, balance),
         "caveat": answer.cost.caveat, "seeded": answer.seeded,
     }  # fmt: skip
     cautions = forgotten + ([SEEDED] if answer.seeded else [])
@@ -471,12 +472,12 @@ def sql(
 
 
 def cautions_of(cost: Guarantee, *, seeded: bool = False) -> list[str]:
-    """Return what a cost does not cover, and that a seeded release is not private."""
+    """Return the caveat of a cost, and a warning if the release is seeded."""
     return [caution for caution in (cost.caveat, SEEDED if seeded else "") if caution]
 
 
 def cost_values(cost: Guarantee) -> dict[str, object]:
-    """Return a cost as JSON values; numbers that its kind does not use are left out."""
+    """Return a cost as JSON values, without the numbers that its kind does not use."""
     numbers = {key: getattr(cost, key) for key in ("epsilon", "delta", "rho")}
     finite = {key: value for key, value in numbers.items() if math.isfinite(value)}
     return {"kind": cost.kind, **finite, "unit": cost.unit, "neighbours": cost.neighbours,
@@ -484,29 +485,29 @@ def cost_values(cost: Guarantee) -> dict[str, object]:
 
 
 def _one_query(mechanism: Mechanism, count: int) -> str:
-    """Say by how much one record may change the numbers of a query."""
+    """Warn that several numbers are one query, and name the sensitivity that the cost assumes."""
     field = type(mechanism).model_fields.get("sensitivity")
     bound = ""
     if field is not None:
         size = getattr(mechanism, "sensitivity", 1)
-        bound = f" The cost holds for the sensitivity {size:g}: {field.description}."
-    advice = "For a column of records, sum or count first."
-    return f"The {count:,} numbers are one query.{bound} {advice}"
+        bound = f" The cost assumes sensitivity {size:g}: {field.description}."
+    advice = "For a column of records, release its sum or count instead."
+    return f"The {count:,} numbers count as one query.{bound} {advice}"
 
 
 def _outputs(texts: Sequence[str]) -> Array | None:
-    """Read outputs, each a number or several with commas."""
+    """Parse outputs: numbers, or rows of comma-separated numbers."""
     if not texts:
         return None
     rows = [numbers_of(text.split(","), "The outputs").tolist() for text in texts]
     if len({len(row) for row in rows}) > 1:
-        raise InputError("All outputs must have as many numbers.")
+        raise InputError("All outputs must have the same number of values.")
     outputs = np.array(rows)
     return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
 
 def _parameter(text: str) -> int | float | str:
-    """Read a value: a number if it looks like one, unless it is in quotes."""
+    """Parse a value: a number if it looks like one and is not quoted, else text."""
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1]
     for kind in (int, float):
@@ -518,7 +519,7 @@ def _parameter(text: str) -> int | float | str:
 
 
 def _cell(value: object, error: float) -> str:
-    """Write a value, with the standard deviation of its noise if it has one."""
+    """Format a value, with the standard deviation of its noise, if any."""
     if value is None:
         return "NULL"
     if isinstance(value, str):
@@ -529,12 +530,12 @@ def _cell(value: object, error: float) -> str:
     return f"{text} ± {number_of(float(f'{error:.3g}'))}" if error else text
 
 
-def _charge(cost: Guarantee, left: "Spent") -> Mapping[str, object]:
-    remaining = {"epsilon": left.epsilon, "delta": left.delta}
+def _charge(cost: Guarantee, balance: "Spent") -> Mapping[str, object]:
+    remaining = {"epsilon": balance.epsilon, "delta": balance.delta}
     return {"epsilon": cost.epsilon, "delta": cost.delta, "unit": cost.unit,
             "remaining": remaining}  # fmt: skip
 
 
 def finite(value: float) -> float | None:
-    """Return a number as JSON has it: None if it is not finite."""
+    """Return the number, or None if JSON cannot represent it (not finite)."""
     return value if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""The verbs of dp that check releases: their cost together, budgets, audits and attacks."""
+"""Functions of dp that check releases: composition, budgets, audits and attacks."""
 
 import math
 import re
@@ -32,29 +32,30 @@ _STORIES = ("averaging", "denial", "differencing", "tracker")
 def compose(
     releases: tuple[str, ...], *, delta: float = 0.0, accountant: Accountant = "basic"
 ) -> Reply:
-    """Compute what several RELEASES of the same data cost together.
+    """Compute the total cost of several RELEASES of the same data.
 
-    Each of RELEASES is the spec of a mechanism (see 'veil dp mechanisms'), and may be followed by
-    the number of times it is released, as in 'gaussian(sigma=4)' x100 'laplace(epsilon=0.25)' x5.
+    Each of RELEASES is the spec of a mechanism (see 'veil dp mechanisms'). The number of times it
+    is released may follow, as in 'gaussian(sigma=4)' x100 'laplace(epsilon=0.25)' x5.
 
-    basic adds up; advanced is the best of several theorems; zcdp adds up rho and converts it once;
-    pld follows the law of the losses, and needs the extra 'accounting' unless all are gaussian.
+    basic adds epsilons and deltas; advanced takes the best of several theorems; zcdp adds rho and
+    converts it once; pld uses the privacy loss distributions and needs the extra 'accounting'
+    unless all mechanisms are gaussian.
 
     Parameters
     ----------
     releases
-        Specs of mechanisms, each with an optional xN after it.
+        Specs of mechanisms, each optionally followed by xN.
     delta
-        Delta of everything together.
+        Delta of the total.
     accountant
-        How the costs are added up.
+        How costs are composed.
     """
     from veil.dp.accounting.cost import cost_of
 
     pairs = count_releases(releases)
     total = dp.compose(pairs, delta, accountant)
     rows = [(spec, f"{times:,}", brief_cost(cost_of(spec)[0].guarantee)) for spec, times in pairs]
-    together = f"Together, by {accountant}: {brief_cost(total)}, per {total.unit}."
+    together = f"Total, by {accountant}: {brief_cost(total)}, per {total.unit}."
     return Reply(
         [Sheet(("release", "times", "each"), rows), together],
         cautions=cautions_of(total),
@@ -65,16 +66,16 @@ def compose(
 
 @local  # a policy names files
 def budget(policy: File, *, count: Annotated[int, Field(ge=0, le=10_000)] = 20) -> Reply:
-    """Show the budget of POLICY (TOML): what was spent, what is left, and the charges.
+    """Show the budget of POLICY (TOML): spent, remaining, and the charges.
 
-    Looking costs nothing, and creates no ledger.
+    This costs nothing and creates no ledger.
 
     Parameters
     ----------
     policy
-        Policy of a database, with its budget.
+        Policy file of a database.
     count
-        Number of charges to show, the newest last.
+        Number of charges to show; the newest is last.
     """
     from veil.dp.sql.schema import load_policy
 
@@ -82,24 +83,26 @@ def budget(policy: File, *, count: Annotated[int, Field(ge=0, le=10_000)] = 20) 
     rule, ledger = loaded.policy.budget, loaded.ledger
     existing = ledger if ledger is not None and ledger.exists() else None
     account = dp.Budget(rule.epsilon, rule.delta, rule.accountant, existing, make=False)
-    spent, left = account.spent, account.remaining
+    spent, remaining = account.spent, account.remaining
     lines: list[str | Sheet] = [
         f"Budget of {printable(str(policy))}, counted by {rule.accountant}",
-        _budget_line("epsilon", spent.epsilon, rule.epsilon, left.epsilon),
+        _budget_line("epsilon", spent.epsilon, rule.epsilon, remaining.epsilon),
     ]
     if rule.delta:
-        lines.append(_budget_line("delta", spent.delta, rule.delta, left.delta))
+        lines.append(_budget_line("delta", spent.delta, rule.delta, remaining.delta))
     events = account.events if existing is not None else ()
     shown = events[-count:] if count else ()
     if ledger is None:
         lines.append(
-            'The policy names no ledger (ledger = "none"): every program starts with the whole'
+            'The policy has no ledger (ledger = "none"): every program starts with the whole'
             " budget."
         )
     elif existing is None:
-        lines.append(f"Nothing was charged yet: there is no ledger {printable(str(ledger))}.")
+        lines.append(
+            f"Nothing has been charged: ledger {printable(str(ledger))} does not exist yet."
+        )
     elif not events:
-        lines.append("Nothing was charged yet.")
+        lines.append("Nothing has been charged yet.")
     else:
         rows = [
             (str(event.number), f"{event.at:%Y-%m-%d %H:%M}", f"{event.times:,}", str(event.cost),
@@ -107,13 +110,14 @@ def budget(policy: File, *, count: Annotated[int, Field(ge=0, le=10_000)] = 20) 
             for event in shown
         ]  # fmt: skip
         lines += [Sheet(("no.", "when", "times", "charge", "note"), rows)] if rows else []
-        lines.append(f"{count_of(len(events), 'charge')} in all.")
+        lines.append(f"{count_of(len(events), 'charge')} in total.")
     charges = [{"number": event.number, "at": event.at.isoformat(), "times": event.times,
                 "cost": str(event.cost), "note": event.note}
                for event in shown]  # fmt: skip
     data = {"accountant": rule.accountant, "epsilon": rule.epsilon, "delta": rule.delta,
             "spent": {"epsilon": spent.epsilon, "delta": spent.delta},
-            "remaining": {"epsilon": left.epsilon, "delta": left.delta}, "charges": charges,
+            "remaining": {"epsilon": remaining.epsilon, "delta": remaining.delta},
+            "charges": charges,
             "charged": len(events)}  # fmt: skip
     return Reply(lines, cautions=cautions_of(account.cost), data=data)
 
@@ -126,30 +130,30 @@ def audit(
     seed: Seed = None,
     report: Report = no_progress,
 ) -> Reply:
-    """Draw samples from each mechanism, and test the epsilon that it claims against them.
+    """Test the epsilon that each mechanism claims against samples of it.
 
-    If a claim is refuted, the exit code is 1. A claim that is not refuted is not proved.
+    The exit code is 1 if a claim is refuted. A claim that is not refuted is not thereby proved.
 
     Parameters
     ----------
     mechanism
-        Spec, or name for the parameters of its example; repeatable.  [default: all mechanisms
-        and oracles]
+        Spec, or a name to use its example parameters; repeatable.  [default: all mechanisms,
+        central and local]
     samples
         Draws for each of two inputs.
     error
-        Largest chance that a correct mechanism is accused.
+        Maximum chance of accusing a correct mechanism.
     seed
-        Repeats the draws.
+        Seed for reproducible draws.
     """
-    chosen = [example(FAMILIES.get(spec)) if spec in FAMILIES.names() else FAMILIES.parse(spec)
+    components = [example(FAMILIES.get(spec)) if spec in FAMILIES.names() else FAMILIES.parse(spec)
               for spec in mechanism or FAMILIES.names()]  # fmt: skip
     audits = []
-    for number, component in enumerate(chosen):
-        report(f"auditing {component.name}", number, len(chosen))
+    for number, component in enumerate(components):
+        report(f"auditing {component.name}", number, len(components))
         audits.append(dp.audit(component, samples=samples, error=error, rng=seed))
     rows, figures = [], []
-    for component, result in zip(chosen, audits, strict=True):
+    for component, result in zip(components, audits, strict=True):
         claims = math.isfinite(result.claimed)
         at = f" at delta {result.delta:g}" if result.delta else ""
         claim = f"{result.claimed:.3f}{at}" if claims else ""
@@ -161,8 +165,8 @@ def audit(
             "error": result.error,
         })  # fmt: skip
     reach = (
-        f"{audits[0].samples:,} draws show an epsilon of at most {audits[0].reach:.2f}: a larger"
-        " claim is out of reach. A correct mechanism is accused with a chance of at most"
+        f"{audits[0].samples:,} draws can show an epsilon of at most {audits[0].reach:.2f}: a"
+        " larger claim is out of reach. A correct mechanism is accused with a chance of at most"
         f" {audits[0].error:g}."
     )
     return Reply(
@@ -195,15 +199,15 @@ def attack(
 ) -> Reply:
     """Attack answers about SECRET, and show what they reveal on the risk-utility plane.
 
-    SECRET is FILE:COLUMN, the secret of each record, or FILE:COLUMN=VALUE for the records with
-    that value. The attack is reconstruction, differencing, tracker, averaging or membership, with
-    or without parameters, as in 'reconstruction(queries=800)'. Counts of the secret are answered
-    with noise, and the plane of all mechanisms is written as a page.
+    SECRET is FILE:COLUMN, the secret of each record, or FILE:COLUMN=VALUE: whether a record has
+    that value. The attack is reconstruction, differencing, tracker, averaging or membership,
+    optionally with parameters, as in 'reconstruction(queries=800)'. Counts of the secret are
+    answered with noise, and the risk-utility plane of all mechanisms is written as a page.
 
-    Step by step: differencing, tracker and averaging with a --target, against exact answers and
-    --min-size (averaging: against noise); denial, against an auditor of maxima; membership with
-    --unit, against published counts of what people have. These print their findings, which are as
-    secret as the data.
+    Some attacks are shown step by step instead: differencing, tracker and averaging with
+    --target, against exact answers and --min-size (averaging: against noise); denial, against an
+    auditor of maxima; membership with --unit, against published counts of people's items. These
+    print their findings, which are as secret as the data.
 
     Parameters
     ----------
@@ -214,43 +218,43 @@ def attack(
     mechanism
         Spec of a mechanism that adds noise to counts; repeatable.  [default: geometric]
     values
-        Values of its epsilon, rho or sigma, separated by commas.  [default: 0.1,0.3,1]
+        Values of its epsilon, rho or sigma, comma-separated.  [default: 0.1,0.3,1]
     rows
-        Records of a group.
+        Records per group.
     groups
         Number of groups to attack.
     target
-        Shows step by step how this record is found; records count from 0.
+        Show step by step how this record is attacked; records count from 0.
     min_size
-        Smallest set that is answered, if there is no noise.
+        Smallest set that is answered, without noise.
     times
         Repetitions of averaging with a target.
     audit
         Auditor of denial: max or max-simulatable.
     unit
-        For membership: column of the persons who have what the secret column says.
+        For membership: column with the person who has the item in the secret column.
     members
         For membership with --unit: number of members.
     max_items
-        For membership with --unit: largest number of items of a person that count.
+        For membership with --unit: maximum number of items that count per person.
     seed
         Repeats the draws, for experiments.
     out
-        Page of the plane; a folder of the same name keeps its figures.
+        HTML page to write; a folder of the same name contains the figures.
     workers
-        Processes that share the work; 0 for none.  [default: one per processor]
+        Worker processes; 0 runs in this process.  [default: one per processor]
     """
     name = read_spec(attack)[0]
     if name == "denial" or target is not None:
         if name not in _STORIES:
             raise ParameterError(
-                f"Only {', '.join(_STORIES)} are shown step by step; leave --target out."
+                f"--target works only with {', '.join(_STORIES)}. Remove --target."
             )
         noise = mechanism[0] if mechanism else "geometric(epsilon=0.1)"
         return _story(name, secret, target or 0, noise, min_size, times, audit, seed)
     if unit is not None:
         if name != "membership":
-            raise ParameterError("The option --unit is of the attack membership; leave it out.")
+            raise ParameterError("--unit works only with the attack membership. Remove --unit.")
         epsilons = _numbers(values or "10,1")
         return _trace(secret, unit, epsilons, members, max_items, seed)
     return _plane(secret, attack, mechanism, values, rows, groups, out, seed, workers, report)
@@ -263,7 +267,7 @@ def brief_cost(cost: Guarantee) -> str:
     'epsilon 0.5, delta 1e-06'
     """
     if cost.kind == "none":
-        return "nothing is proved"
+        return "no guarantee"
     if cost.kind == "zcdp":
         return f"rho {number_of(cost.rho)}"
     delta = f", delta {cost.delta:g}" if cost.delta else ""
@@ -288,19 +292,18 @@ def count_releases(words: Sequence[str]) -> list[tuple[str, int]]:
             pairs[-1] = (pairs[-1][0], whole_times(int(times[1][:12])))
         else:
             raise InputError(
-                "A number of times such as x100 must follow a spec, as in"
+                "A multiplier such as x100 must follow a spec, as in"
                 " 'geometric(epsilon=0.5)' x100."
             )
         after_spec = times is None
     return pairs
 
 
-def _budget_line(name: str, spent: float, total: float, left: float) -> str:
+def _budget_line(name: str, spent: float, total: float, remaining: float) -> str:
     full = round(_BAR * min(1.0, spent / total))
     bar = "#" * full + "." * (_BAR - full)
-    return (
-        f"{name:<8}[{bar}] {number_of(spent)} of {number_of(total)} spent, {number_of(left)} left"
-    )
+    amounts = f"{number_of(spent)} of {number_of(total)} spent, {number_of(remaining)} remaining"
+    return f"{name:<8}[{bar}] {amounts}"
 
 
 def _story(
@@ -322,14 +325,14 @@ def _story(
             story = demonstrations.tracker(records, target, min_size, seed)
         else:
             story = demonstrations.differencing(records, target, min_size)
-    return Reply(story.lines, data={"steps": list(story.lines), "value": finite(story.found)})
+    return Reply(story.lines, data={"steps": list(story.lines), "value": finite(story.value)})
 
 
 def _trace(
     secret: str, unit: str, epsilons: Sequence[float], members: int, max_items: int,
     seed: int | None,
 ) -> Reply:  # fmt: skip
-    """Show who can be identified behind counts of what people have."""
+    """Trace the people behind published counts of their items."""
     from veil.dp.attacks.membership import tracing
 
     path, column, _ = split_source(secret)
@@ -358,7 +361,7 @@ def _plane(
     from veil.studies.sweep import sweep
 
     if out.suffix != ".html":
-        raise InputError("The plane is a page; name a file that ends in .html.")
+        raise InputError("The output must end in .html, because the plane is a page.")
     path, column, value = split_source(secret)
     numbers = _numbers(values or "0.1,0.3,1")
     specs: list[str] = []
@@ -374,36 +377,40 @@ def _plane(
     try:
         results = sweep(study, folder, workers=workers, report=report)
     except KeyboardInterrupt as stop:
-        stop.add_note(f"what is done is kept in {folder}: start again to go on")
+        stop.add_note(f"finished steps are saved in {folder}; run the command again to continue")
         raise
     files = [write_report(results, out.parent, out.name), *export(results, folder)]
-    asked = count_questions(attack, min(rows, len(read_texts(path, column))))
+    questions = count_questions(attack, min(rows, len(read_texts(path, column))))
     utility = {row.spec: row.score for row in results.rows if row.kind == "utility"}
     cells, points = [], []
     for row in results.rows:
         if row.kind != "risk":
             continue
         noise = MECHANISMS.parse(row.spec)
-        cost = noise.guarantee.compose(asked, noise.guarantee.unit)
+        cost = noise.guarantee.compose(questions, noise.guarantee.unit)
         cells.append((noise.brief, f"{row.score:.3f}", f"{row.low:.3f} to {row.high:.3f}",
                       f"{utility[row.spec]:.3f}", str(cost)))  # fmt: skip
         points.append({"mechanism": row.spec, "risk": row.score, "low": row.low, "high": row.high,
                        "utility": utility[row.spec], "cost": cost_values(cost)})  # fmt: skip
     lines: list[str | Sheet] = [
-        Sheet(("configuration", "risk", "95 % interval", "utility", f"{asked:,} answers"), cells)
+        Sheet(
+            ("configuration", "risk", "95 % interval", "utility", f"{questions:,} answers"), cells
+        )
     ]
     lines += [
-        f"QuIPU of {score.curve}: {score.score:+.3f}; 1 is useful and private, 0 no better than"
-        " the diagonal."
+        f"QuIPU of {score.curve}: {score.score:+.3f}; 1 is useful and private, 0 no better"
+        " than the diagonal."
         for score in results.scores
         if math.isfinite(score.score)
     ]
     cautions = [*results.warnings, *results.notes]
-    return Reply(lines, list(map(str, files)), cautions, {"answers": asked, "points": points})
+    return Reply(lines, list(map(str, files)), cautions, {"answers": questions, "points": points})
 
 
 def _numbers(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ParameterError("The values must be numbers with commas, as in 0.1,0.5,1.") from None
+        raise ParameterError(
+            "The values must be comma-separated numbers, as in 0.1,0.5,1."
+        ) from None

@@ -1,6 +1,6 @@
-"""Attack a database through its answers, and what an attacker gains over a blind guess.
+"""Attacks on a database through its answers, and their advantage over blind guessing.
 
-Every attack subclasses `Attack` and learns from `Questions` alone. `attack` runs one by its spec,
+Every attack subclasses `Attack` and learns only from `Questions`. `attack` runs one by its spec,
 and `score` turns its guesses into an outcome.
 """
 
@@ -24,19 +24,19 @@ from veil.dp.inputs import count
 from veil.dp.mechanism import Mechanism
 
 Mask = NDArray[np.bool_]
-Ask = Callable[[Mask], Any]  # a set of records (n,) to a number: a count, or a sum of a secret
+Ask = Callable[[Mask], Any]  # maps a set of records (n,) to a number: a count, or a secret's sum
 
 
 class Questions:
-    """The database as an attacker sees it: answers to questions, and nothing else.
+    """The database as an attacker sees it: only answers to questions.
 
-    `asked` counts the questions, including refused ones. A refusal is nan. The empty set is not
-    asked about: its sum is 0.
+    `asked` counts the questions, including refused ones. A refusal returns nan. The empty set is
+    answered with 0 and not counted.
     """
 
     def __init__(self, ask: Ask) -> None:
         if not callable(ask):
-            raise ParameterError("The 'ask' of an attack must be a function of a set of records.")
+            raise ParameterError("The 'ask' argument must be a function of a set of records.")
         self._ask = ask
         self.asked = 0
 
@@ -51,8 +51,8 @@ class Questions:
             return math.nan
         return _number(answer)
 
-    def each(self, masks: Mask) -> Floats:
-        """Ask about several sets (m, n), one after the other."""
+    def batch(self, masks: Mask) -> Floats:
+        """Return the answers (m,) for several sets (m, n), asked in turn."""
         return np.array([self(mask) for mask in masks])
 
 
@@ -62,34 +62,33 @@ def _number(answer: object) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise InputError("What is asked must answer by one finite number, or raise RefusedError.")
+        raise InputError("'ask' must return one finite number, or raise RefusedError.")
     return number
 
 
 class Attack(Component):
-    """An attack that guesses a secret number of each record from answers about sets of records.
+    """Guesses a secret number for each record from answers about sets of records.
 
-    `gives` says whether it returns guesses of the secret, or scores of which only the order
-    matters.
+    `gives` is "guesses" for guesses of the secret, or "scores" if only their order matters.
     """
 
     gives: ClassVar[Literal["guesses", "scores"]] = "guesses"
 
     @abstractmethod
     def run(self, ask: Questions, n: int, rng: Generator) -> Floats:
-        """Return a guess or score (n,) for each of n records; nan where there is none."""
+        """Return a guess or score (n,) for each of n records; nan for no guess."""
 
 
 class Targeted(Attack):
     """An attack on one record at a time."""
 
     target: Annotated[
-        int | None, Field(ge=0, description="the one record, from 0; none: every record")
+        int | None, Field(ge=0, description="record to attack, from 0; none: every record")
     ] = None
 
     @abstractmethod
     def begin(self, ask: Questions, n: int, rng: Generator) -> Callable[[Mask], float]:
-        """Ask what all targets need; return the function that guesses the secret of a target."""
+        """Ask the questions that all targets share; return a function that guesses one secret."""
 
     def run(self, ask: Questions, n: int, rng: Generator) -> Floats:
         """Attack the target, or every record."""
@@ -114,16 +113,15 @@ def attack(spec: str | Attack, ask: Ask, n: int, rng: Randomness = None) -> Floa
         The attack: reconstruction, differencing, tracker, averaging or membership, with its
         parameters.
     ask
-        Answers a question about a set of the n records, a boolean array (n,): it returns their
-        count or sum, exact or noisy, or raises RefusedError. The attacker learns from nothing
-        else.
+        Function of a set of the n records, a boolean array (n,): it returns their count or sum,
+        exact or noisy, or raises RefusedError. The attacker learns from nothing else.
     n
         Number of records.
 
     Returns
     -------
     Floats
-        (n,) guesses, nan where there is none; of membership, scores: the higher, the likelier a
+        (n,) guesses, nan for no guess; for membership, scores: a higher score means a likelier
         member. `score` turns both into an outcome.
 
     Examples
@@ -149,22 +147,22 @@ def count_questions(spec: str | Attack, n: int) -> int:
 
 
 def attacker_of(spec: str | Attack) -> Attack:
-    """Return an attack from its spec, as ``reconstruction(queries=400)``."""
+    """Return an attack from its spec, such as ``reconstruction(queries=400)``."""
     from veil.dp.attacks import ATTACKS
 
     return spec if isinstance(spec, Attack) else ATTACKS.parse(spec)
 
 
 def score(guess: ArrayLike, truth: ArrayLike, *, scores: bool | None = None) -> Choice:
-    """Return the outcome of guesses of bits, or of scores of members: arguments as of `advantage`.
+    """Return the outcome of guesses of bits, or of membership scores.
 
-    The two worlds are a secret of 0 and of 1. `risk` is the advantage, and `baseline` the share of
-    the more frequent bit, or 0 for scores. No guess (nan) decides for 0 and succeeds as often as
-    the baseline.
+    Arguments are those of `advantage`. The two worlds are a secret of 0 and of 1. `risk` is the
+    advantage, and `baseline` the share of the more frequent bit, or 0 for scores. No guess (nan)
+    decides for 0 and succeeds as often as the baseline.
     """
     guesses, secrets = _pair(guess, truth)
     if not np.isin(secrets, (0.0, 1.0)).all():
-        raise InputError("The secrets of a choice must be 0 or 1.")
+        raise InputError("Secrets must be 0 or 1.")
     inside = secrets == 1
     ranked = not np.isin(guesses[np.isfinite(guesses)], (0.0, 1.0)).all()
     ranked = ranked if scores is None else scores
@@ -188,14 +186,14 @@ def score(guess: ArrayLike, truth: ArrayLike, *, scores: bool | None = None) -> 
 
 
 def advantage(guess: ArrayLike, truth: ArrayLike, *, scores: bool | None = None) -> Estimate:
-    r"""Return the risk, from 0 to 1, of guesses or of scores, with its interval over the records.
+    r"""Return the risk of guesses or scores, from 0 to 1, with an interval over the records.
 
     .. math:: \max\left(0, \frac{\text{accuracy} - \text{base}}{1 - \text{base}}\right)
        \quad \text{or} \quad \max(0, \text{TPR} - \text{FPR})
 
-    The base is the share of the most frequent secret, which a blind guess reaches. A guess counts
-    as the secret that is nearest among those that occur: bits are rounded at 1/2. No guess (nan)
-    gains nothing, and loses nothing.
+    The base is the share of the most frequent secret: the success of a blind guess. A guess counts
+    as the nearest secret that occurs, so bits are rounded at 1/2. No guess (nan) neither gains nor
+    loses.
 
     Parameters
     ----------
@@ -204,9 +202,9 @@ def advantage(guess: ArrayLike, truth: ArrayLike, *, scores: bool | None = None)
     truth
         (n,) the secrets; for scores, 1 for members and 0 for others.
     scores
-        Whether `guess` are scores, of which the higher say 1. The threshold for one half of the
-        members and of the others (every second of each) is the best one of the other half, and the
-        other way round. None: guesses of bits are scores if any is not 0, 1 or nan.
+        Whether `guess` contains scores; higher scores mean 1. Members and non-members are split
+        into two halves (every second of each), and each half uses the best threshold of the other.
+        None: guesses of bits are scores if any is not 0, 1 or nan.
 
     Examples
     --------
@@ -219,29 +217,29 @@ def advantage(guess: ArrayLike, truth: ArrayLike, *, scores: bool | None = None)
 
 
 def gains(guess: ArrayLike, truth: ArrayLike, *, scores: bool | None = None) -> Floats:
-    """Return the gain of each record (n,); the advantage is their mean, cut to [0, 1]."""
+    """Return the gain of each record (n,); the advantage is their mean, clipped to [0, 1]."""
     guesses, secrets = _pair(guess, truth)
     bits = bool(np.isin(secrets, (0.0, 1.0)).all())
     ranked = bits and not np.isin(guesses[np.isfinite(guesses)], (0.0, 1.0)).all()
     if not (ranked if scores is None else scores):
         return guess_gains(guesses, secrets)
     if not bits:
-        raise InputError("Who is a member must be told by 0 and 1.")
+        raise InputError("Membership labels must be 0 or 1.")
     return trace_gains(guesses, secrets == 1)
 
 
 def mean_advantage(added: Floats) -> Estimate:
     """Return the mean advantage of several runs (runs, n), with its interval over the records."""
-    cut = [np.clip(added[:, drawn].mean(axis=2), 0, 1).mean(axis=0)
-           for drawn in resamples(added.shape[1])]  # fmt: skip
+    cut = [np.clip(added[:, sample].mean(axis=2), 0, 1).mean(axis=0)
+           for sample in resamples(added.shape[1])]  # fmt: skip
     value = float(np.clip(added.mean(axis=1), 0, 1).mean())
     return interval(value, np.concatenate(cut), added.shape[1])
 
 
 def guess_gains(guesses: Floats, secrets: Floats) -> Floats:
-    """Return the gain of each guess (n,): 1 if it is right, below 0 if wrong, 0 if there is none.
+    """Return the gain of each guess (n,): 1 if right, negative if wrong, 0 for no guess.
 
-    Their mean is the advantage. If all secrets are equal there is nothing to gain.
+    Their mean is the advantage. If all secrets are equal, there is nothing to gain.
     """
     values, counts = np.unique(secrets, return_counts=True)
     base = counts.max() / len(secrets)
@@ -256,13 +254,13 @@ def guess_gains(guesses: Floats, secrets: Floats) -> Floats:
 def trace_gains(
     scores: Floats, members: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 ) -> Floats:
-    """Return the gain of each person (n,): added to the true, or lost to the false positive rate.
+    """Return what each person (n,) adds to the true positive rate, or to the false one, negated.
 
-    Their mean is the advantage. No score (nan) is the lowest.
+    Their mean is the advantage. No score (nan) ranks lowest.
     """
     n, inside = len(scores), int(members.sum())
     if min(inside, n - inside) < 2:
-        raise InputError("Scores are judged by at least two members and two others.")
+        raise InputError("Scores need at least two members and two non-members.")
     ranked = np.where(np.isfinite(scores), scores, -np.inf)
     half = np.zeros(n, dtype=np.bool_)
     for kind in (members, ~members):
@@ -275,7 +273,7 @@ def trace_gains(
 
 
 def _threshold(scores: Floats, members: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:
-    """Return the score from which on saying "member" gains most: in the middle of a gap."""
+    """Return the threshold with the largest gain, in the middle between two scores."""
     order = np.argsort(-scores, kind="stable")
     steps = np.where(members[order], 1 / members.sum(), -1 / (~members).sum())
     gained, ranked = np.cumsum(steps), np.append(scores[order], -np.inf)
@@ -294,47 +292,47 @@ def _pair(guess: ArrayLike, truth: ArrayLike) -> tuple[Floats, Floats]:
     except (TypeError, ValueError):
         guesses, secrets = np.empty(0), np.empty(0)
     if guesses.ndim != 1 or guesses.shape != secrets.shape or not guesses.size:
-        raise InputError("There must be one guess for each secret, at least one, as numbers.")
+        raise InputError("There must be one number per secret, and at least one secret.")
     if not np.isfinite(secrets).all() or np.isinf(guesses).any():
-        raise InputError("Secrets must be finite numbers, and guesses finite or nan.")
+        raise InputError("Secrets must be finite numbers; guesses must be finite or nan.")
     return guesses, secrets
 
 
-QUESTIONS = 400  # counts that an analyst asks for
-RATE = 0.5  # share of ones that is known to all
-_AT_ONCE = 16  # answers that are drawn together
+QUESTIONS = 400  # counts that an analyst asks
+RATE = 0.5  # publicly known share of ones
+_AT_ONCE = 16  # answers drawn at a time
 
 
 class NoisyCounts:
-    """Answers how many of a set have the secret, with fresh noise for every answer.
+    """Counts the records of a set that have the secret, with fresh noise for every answer.
 
-    It answers with the mean of `size` draws, which costs that many times as much. Attacks get it
-    in place of the secret.
+    Each answer is the mean of `size` draws, at `size` times the cost. Attacks get it in place of
+    the secret.
     """
 
     def __init__(self, secret: Ids, mechanism: Mechanism, rng: Generator, size: int = 1) -> None:
         self._secret, self._mechanism, self._rng, self._size = secret, mechanism, rng, size
-        self._drawn: dict[
-            int, list[float]
-        ] = {}  # by exact answer: independent draws, each for one
+        self._unused: dict[int, list[float]] = {}  # exact answer -> draws, each used once
 
     def __call__(self, mask: Mask) -> float:
         """Answer one question."""
         exact = int(self._secret[mask].sum())
-        left = self._drawn.setdefault(exact, [])
-        if not left:
-            given = self._mechanism.check(exact)
-            draws = self._mechanism.draw(given, _AT_ONCE * self._size, self._rng)
-            left += draws.reshape(_AT_ONCE, self._size).mean(axis=1).tolist()
-        return left.pop()
+        pool = self._unused.setdefault(exact, [])
+        if not pool:
+            checked = self._mechanism.check(exact)
+            draws = self._mechanism.draw(checked, _AT_ONCE * self._size, self._rng)
+            pool += draws.reshape(_AT_ONCE, self._size).mean(axis=1).tolist()
+        return pool.pop()
 
 
 def bits(secret: ArrayLike) -> Ids:
-    """Return a secret of bits, or of booleans, as (n,)."""
+    """Return a secret of bits or booleans as integers (n,)."""
     values = np.asarray(secret)
     valid = values.ndim == 1 and values.size > 0 and values.dtype.kind in "biuf"
     if not valid or not np.isin(values, (0, 1)).all():
-        raise InputError("The secret must be 0 or 1 for each record, at least one.")
+        raise InputError(
+            "The secret must be 0 or 1 for each record, and there must be at least one record."
+        )
     return values.astype(np.int64)
 
 
@@ -344,12 +342,12 @@ def workload(n: int, rng: Generator, queries: int = QUESTIONS) -> Mask:
 
 
 def usefulness(truth: Floats | Ids, answers: Floats, blind: Floats) -> float:
-    r"""Return how much better answers are than the best that are made without the data.
+    r"""Return the utility of answers: how much better they are than blind answers.
 
     .. math:: \max(0, 1 - \text{MAE}/\text{MAE}_\text{blind})
     """
     error = float(np.abs(answers - truth).mean())
     unaided = float(np.abs(blind - truth).mean())
-    if unaided == 0:  # nothing is to be learnt
+    if unaided == 0:  # nothing to learn
         return float(error == 0)
     return max(0.0, 1 - error / unaided)

@@ -1,18 +1,17 @@
-r"""Hold what a mechanism, an oracle or any sampler claims against samples of it.
+r"""Test the claimed epsilon of a mechanism or any sampler against samples of it.
 
-Ways to look at outputs: each gives an output a number, and events are sets of numbers.
-Outputs of few values are looked at as they are. Of many values, as of noise on a fine grid, no set
-could be chosen by counting; they are put into cells, finer towards both ends. Outputs of several
-numbers are looked at as a whole, by some of their coordinates, by their sum, and by the direction
-in which their means differ.
+For two neighbouring inputs x, x' and any set E of outputs, the claim is :math:`\Pr[E|x] \le
+e^\varepsilon \Pr[E|x'] + \delta`. The audit draws from both, selects the inputs, E and a view of
+the outputs on one half of the samples, and bounds both probabilities on the other half (Clopper
+and Pearson). The result is a lower bound on the true epsilon, except for a stated chance of error.
+A bound above the claim refutes it. A bound below proves nothing, because a fault may not show in
+the samples.
 
-Hold a claimed epsilon against samples of anything that can be drawn from.
-For two neighbouring inputs x, x' and any set E of outputs the claim is
-:math:`\Pr[E|x] \le e^\varepsilon \Pr[E|x'] + \delta`. The audit draws from both, chooses inputs, E
-and how outputs are looked at on one half of the samples, and bounds both probabilities on the
-other half (Clopper and Pearson). What comes of it is, but for a stated chance of error, a lower
-bound on the true epsilon: above the claim it refutes it. Below it proves nothing: a fault may hide
-from the samples.
+A view maps each output to a number, and events are sets of numbers. Outputs with few values are
+used directly. With many values, such as noise on a fine grid, no set could be selected by
+counting, so outputs are put into cells, finer towards both ends. Outputs of several numbers are
+viewed as a whole, by some of their coordinates, by their sum, and along the difference of their
+means.
 
 References
 ----------
@@ -23,9 +22,10 @@ Biometrika 26(4), 1934. doi:10.1093/biomet/26.4.404
 
 Notes
 -----
-The half that chooses is divided again: an event is chosen by counting on its first part, and of
-all events, views, directions and pairs the one that shows most on its second part. So one event is
-left for the other half, and the chance of error is divided among its two bounds alone.
+The selecting half is split again: events are selected by counting on its first part, and of all
+events, views, directions and pairs, the one with the largest ratio on its second part is used. So
+only one event is tested on the other half, and the chance of error is split between its two
+bounds.
 """
 
 import math
@@ -58,29 +58,29 @@ from veil.measures.bounds import (
 )
 
 Verdict = Literal["REFUTED", "not refuted", "out of reach", "nothing is claimed"]
-BOUNDS = 2  # of shares, among which the chance of error is divided
+BOUNDS = 2  # on probabilities, which share the chance of error
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The epsilon that was measured beside the one that is claimed.
+    """The measured and the claimed epsilon.
 
     Attributes
     ----------
     mechanism
-        What was audited.
+        Name or spec of the audited mechanism.
     pair
-        The two inputs, that under which the event is likelier first.
+        The two inputs; the event is likelier under the first.
     claimed, delta
-        The epsilon that is held against the samples, at that delta.
+        The epsilon to test, at this delta.
     lower
-        The epsilon that was measured at that delta: the true one is at least this.
+        The measured epsilon at this delta: a lower bound on the true one.
     hits, trials
-        How often the event came under either input, in how many samples each.
+        Number of times the event occurred under each input, out of `trials` samples each.
     samples
-        Draws for each input, of which one half chose the event.
+        Draws for each input; one half selects the event.
     error
-        Largest chance that a correct mechanism is accused.
+        Maximum chance of accusing a correct mechanism.
     """
 
     mechanism: str
@@ -100,14 +100,14 @@ class Audit:
 
     @property
     def reach(self) -> float:
-        """The most that so many samples can show: a claim above it cannot be refuted by them."""
+        """Largest epsilon that so many samples can show: a larger claim cannot be refuted."""
         share = self.error / BOUNDS
         most = lower_share(self.trials, self.trials, share) - self.delta
         return math.log(most / upper_share(0, self.trials, share)) if most > 0 else 0.0
 
     @property
     def verdict(self) -> Verdict:
-        """What came of it; a claim that is not refuted is not thereby proved."""
+        """The verdict; a claim that is not refuted is not thereby proved."""
         if math.isinf(self.claimed):
             return "nothing is claimed"
         if self.exceeded:
@@ -117,46 +117,46 @@ class Audit:
     def __str__(self) -> str:
         at = f" at delta {self.delta:g}" if self.delta else ""
         claim = "nothing is claimed" if math.isinf(self.claimed) else f"claimed {self.claimed:.3f}"
-        told = f"{self.mechanism}: measured >= {self.lower:.3f}, {claim}{at}"
-        return told if math.isinf(self.claimed) else f"{told}: {self.verdict}"
+        text = f"{self.mechanism}: measured >= {self.lower:.3f}, {claim}{at}"
+        return text if math.isinf(self.claimed) else f"{text}: {self.verdict}"
 
 
 Array = NDArray[Any]
 View = Callable[[Array], Ids]
 _COLUMNS = 8
 _CELLS = 48
-_TAIL = 13  # halvings of the share in the cells at both ends
+_TAIL = 13  # halvings of the share in the outermost cells
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def views(one: Array, other: Array) -> Iterator[View]:
-    """Yield ways to look at outputs (n, d), made on samples that are not used to bound."""
+def views(first: Array, second: Array) -> Iterator[View]:
+    """Yield views of outputs (n, d), built on samples that are not used for the bounds."""
     yield rows
-    columns = _telling(one, other)
+    columns = _telling(first, second)
     for column in columns:
-        if one.shape[1] > 1:
+        if first.shape[1] > 1:
             yield _values(column)
-        yield _cells(_Column(column), one, other)
-    if one.shape[1] > 1:
+        yield _cells(_Column(column), first, second)
+    if first.shape[1] > 1:
         with np.errstate(all="ignore"):
-            spread = np.concatenate([one, other]).astype(np.float64).var(axis=0)
-            apart = one.mean(axis=0) - other.mean(axis=0)
-            slope = np.nan_to_num(apart / np.maximum(spread, 1e-300), posinf=0.0, neginf=0.0)
-        for weights in (slope, np.ones(one.shape[1])):
-            yield _cells(_Sum(weights), one, other)
+            spread = np.concatenate([first, second]).astype(np.float64).var(axis=0)
+            difference = first.mean(axis=0) - second.mean(axis=0)
+            slope = np.nan_to_num(difference / np.maximum(spread, 1e-300), posinf=0.0, neginf=0.0)
+        for weights in (slope, np.ones(first.shape[1])):
+            yield _cells(_Sum(weights), first, second)
 
 
 def rows(outputs: Array) -> Ids:
-    """Give equal outputs the same number; others share one by rare accident."""
-    found = np.zeros(len(outputs), dtype=np.uint64)
+    """Return a hash of each output; unequal outputs rarely share one."""
+    hashes = np.zeros(len(outputs), dtype=np.uint64)
     for column in range(outputs.shape[1]):
-        found = (found ^ bits(outputs[:, column])) * _ODD
-        found ^= found >> np.uint64(29)
-    return (found >> np.uint64(1)).astype(np.int64)
+        hashes = (hashes ^ bits(outputs[:, column])) * _ODD
+        hashes ^= hashes >> np.uint64(29)
+    return (hashes >> np.uint64(1)).astype(np.int64)
 
 
 def bits(numbers: Array) -> NDArray[np.uint64]:
-    """Return the bits of numbers; those of 0 and -0 are the same."""
+    """Return the bits of numbers; 0 and -0 have the same."""
     if numbers.dtype.kind == "f":
         return (numbers.astype(np.float64) + 0.0).view(np.uint64)
     return numbers.astype(np.int64).view(np.uint64)
@@ -180,17 +180,17 @@ class _Sum:
 
     def __call__(self, outputs: Array) -> Floats:
         with np.errstate(all="ignore"):
-            found: Floats = outputs.astype(np.float64) @ self._weights
-        return found
+            sums: Floats = outputs.astype(np.float64) @ self._weights
+        return sums
 
 
 def _values(column: int) -> View:
     return lambda outputs: rows(outputs[:, column : column + 1])
 
 
-def _cells(figure: Callable[[Array], Floats], one: Array, other: Array) -> View:
-    """Put a figure into cells that hold about the same share of the samples of both inputs."""
-    pool = np.sort(np.concatenate([figure(one), figure(other)]))
+def _cells(figure: Callable[[Array], Floats], first: Array, second: Array) -> View:
+    """Return a view that puts a figure into cells with about equal shares of the samples."""
+    pool = np.sort(np.concatenate([figure(first), figure(second)]))
     tail = 0.5 ** np.arange(_TAIL, 5, -1)
     levels = np.concatenate([tail, np.arange(1, _CELLS) / _CELLS, 1 - tail[::-1]])
     places = np.minimum((levels * len(pool)).astype(np.int64), len(pool) - 1)
@@ -198,21 +198,21 @@ def _cells(figure: Callable[[Array], Floats], one: Array, other: Array) -> View:
     return lambda outputs: np.searchsorted(edges, figure(outputs), side="right").astype(np.int64)
 
 
-def _telling(one: Array, other: Array) -> list[int]:
-    """Choose the first coordinate, and others whose mean or spread differs the most.
+def _telling(first: Array, second: Array) -> list[int]:
+    """Return the first coordinate, and those whose mean or spread differs most.
 
-    The first is the code that a mechanism gives to the whole of an output.
+    The first coordinate is the mechanism's code of the whole output.
     """
-    if one.shape[1] <= _COLUMNS:
-        return list(range(one.shape[1]))
+    if first.shape[1] <= _COLUMNS:
+        return list(range(first.shape[1]))
     with np.errstate(all="ignore"):
-        means = [part.mean(axis=0, dtype=np.float64) for part in (one, other)]
-        spreads = [part.std(axis=0, dtype=np.float64) + 1e-9 for part in (one, other)]
-        apart = np.abs(means[0] - means[1]) / np.maximum(*spreads)
-        apart = np.nan_to_num(apart + np.abs(np.log(spreads[0] / spreads[1])))
-    apart[0] = np.inf
-    chosen: list[int] = np.argsort(-apart, kind="stable")[:_COLUMNS].tolist()
-    return chosen
+        means = [part.mean(axis=0, dtype=np.float64) for part in (first, second)]
+        spreads = [part.std(axis=0, dtype=np.float64) + 1e-9 for part in (first, second)]
+        distances = np.abs(means[0] - means[1]) / np.maximum(*spreads)
+        distances = np.nan_to_num(distances + np.abs(np.log(spreads[0] / spreads[1])))
+    distances[0] = np.inf
+    columns: list[int] = np.argsort(-distances, kind="stable")[:_COLUMNS].tolist()
+    return columns
 
 
 Draw = Callable[[Any, int, Generator], Array]
@@ -221,7 +221,7 @@ _FEWEST = 1_000
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed of what is audited."""
+    """The claimed epsilon and delta of a mechanism."""
 
     mechanism: str
     epsilon: float
@@ -230,7 +230,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class _Choice:
-    """An event that tells two inputs apart, and how outputs are looked at."""
+    """An event that tells two inputs apart, and the view of the outputs."""
 
     ratio: float
     pair: tuple[object, object]
@@ -248,19 +248,19 @@ def audit_sampler(
     error: float = 1e-6,
     rng: Randomness = None,
 ) -> Audit:
-    """Hold an epsilon and a delta against samples of a function.
+    """Test an epsilon and a delta against samples of a function.
 
     Parameters
     ----------
     draw
-        Called as ``draw(x, n, rng)``: n independent outputs for an input x, as numbers (n,) or
-        (n, d).
+        Function ``draw(x, n, rng)`` that returns n independent outputs for an input x, as numbers
+        (n,) or (n, d).
     one, other
         Two neighbouring inputs.
     samples
-        Draws for each input; they limit what can be shown.
+        Draws for each input; more draws can show a larger epsilon.
     error
-        Largest chance that a correct function is accused.
+        Maximum chance of accusing a correct function.
 
     Examples
     --------
@@ -287,17 +287,17 @@ def hold(
     error: float,
     rng: Randomness,
 ) -> Audit:
-    """Choose on one half of the samples what shows most, and bound it on the other half."""
+    """Select the best event on one half of the samples, and bound it on the other half."""
     samples, error = whole("samples", samples, _FEWEST), share("error", error)
     source, part = generator(rng), error / BOUNDS
     half = samples // 2
     best = max(
         (
             choice
-            for one, other in pairs
+            for first, second in pairs
             for choice in _choices(
-                (one, other),
-                (_drawn(draw, one, half, source), _drawn(draw, other, half, source)),
+                (first, second),
+                (_draw_rows(draw, first, half, source), _draw_rows(draw, second, half, source)),
                 part,
                 claim.delta,
             )
@@ -305,8 +305,8 @@ def hold(
         key=lambda choice: choice.ratio,
     )
     trials = samples - half
-    seen = [best.view(_drawn(draw, x, trials, source)) for x in best.pair]
-    hits = count_hits(best.event, seen[0]), count_hits(best.event, seen[1])
+    codes = [best.view(_draw_rows(draw, x, trials, source)) for x in best.pair]
+    hits = count_hits(best.event, codes[0]), count_hits(best.event, codes[1])
     lower = proved_log_ratio(hits, trials, part, claim.delta)
     return Audit(
         claim.mechanism, best.pair, claim.epsilon, lower, claim.delta, hits, trials, samples, error
@@ -314,36 +314,34 @@ def hold(
 
 
 def _choices(
-    pair: tuple[object, object], drawn: tuple[Array, Array], error: float, delta: float
+    pair: tuple[object, object], samples: tuple[Array, Array], error: float, delta: float
 ) -> Iterator[_Choice]:
-    """Yield events for each view and direction, with what they show on samples of their own."""
-    if drawn[0].shape[1] != drawn[1].shape[1]:
-        raise InputError("A sampler must give as many numbers an output for either input.")
-    part = len(drawn[0]) // 2
-    for view in views(drawn[0][:part], drawn[1][:part]):
-        seen = [view(outputs) for outputs in drawn]
-        for one, other in ((0, 1), (1, 0)):
-            event = choose_event(seen[one][:part], seen[other][:part], error, delta)
+    """Yield an event for each view and direction, with its ratio on separate samples."""
+    if samples[0].shape[1] != samples[1].shape[1]:
+        raise InputError("A sampler must return outputs of the same size for both inputs.")
+    part = len(samples[0]) // 2
+    for view in views(samples[0][:part], samples[1][:part]):
+        codes = [view(outputs) for outputs in samples]
+        for high, low in ((0, 1), (1, 0)):
+            event = choose_event(codes[high][:part], codes[low][:part], error, delta)
             more, less = (
-                np.array([count_hits(event, seen[side][part:])], dtype=np.int64)
-                for side in (one, other)
+                np.array([count_hits(event, codes[side][part:])], dtype=np.int64)
+                for side in (high, low)
             )
-            ratio = float(rough_log_ratios(more, less, len(drawn[0]) - part, error, delta)[0])
-            yield _Choice(ratio, (pair[one], pair[other]), view, event)
+            ratio = float(rough_log_ratios(more, less, len(samples[0]) - part, error, delta)[0])
+            yield _Choice(ratio, (pair[high], pair[low]), view, event)
 
 
-def _drawn(draw: Draw, x: object, n: int, rng: Generator) -> Array:
+def _draw_rows(draw: Draw, x: object, n: int, rng: Generator) -> Array:
     """Draw outputs as (n, d) numbers."""
     outputs = np.asarray(draw(x, n, rng))
     if outputs.dtype.kind not in "biuf" or outputs.ndim not in (1, 2) or len(outputs) != n:
-        raise InputError(
-            "A sampler must give numbers of shape (n,) or (n, d) when n are asked for."
-        )
+        raise InputError("A sampler must return numbers of shape (n,) or (n, d) for n outputs.")
     return outputs.reshape(n, -1)
 
 
 Audited = Mechanism | Oracle
-DELTA = 1e-3  # at which zCDP is converted: a larger one shows more in few samples
+DELTA = 1e-3  # for converting zCDP: a larger delta shows more in few samples
 Pair = tuple[object, object]
 
 
@@ -354,75 +352,77 @@ def audit(
     error: float = 1e-6,
     rng: Randomness = None,
 ) -> Audit:
-    """Draw from a mechanism or an oracle, and hold what is claimed against what was drawn.
+    """Test the claimed epsilon of a central or local mechanism against samples of it.
 
-    Where the guarantee is none but an epsilon was published, the published one is held against
-    it. A claim of zCDP is converted to an epsilon at a delta of 0.001.
+    If the guarantee is none but an epsilon was published, the published epsilon is tested. A zCDP
+    claim is converted to an epsilon at a delta of 0.001.
 
     Parameters
     ----------
     m
-        A mechanism or an oracle, or its spec.
+        A central or local mechanism, or its spec.
     pair
-        Two neighbouring inputs; without them, those that it declares, of which the pair that
-        shows most is chosen.
+        Two neighbouring inputs. By default the declared pairs are tried, and the one that shows
+        most is used.
     samples
-        Draws for each input. They limit what can be shown: even an unbounded loss measures 8.1
-        with the default, and ln 10 more with ten times as many.
+        Draws for each input. They limit what can be shown: even an unbounded loss measures only
+        8.1 with the default, and ln 10 more with ten times as many.
     error
-        Largest chance that a correct mechanism is accused by this audit.
+        Maximum chance that this audit accuses a correct mechanism.
 
     Examples
     --------
-    >>> found = audit("above_threshold(epsilon=1, threshold=0, version=stoddard)", rng=1)
-    >>> found.claimed, found.exceeded
+    >>> result = audit("above_threshold(epsilon=1, threshold=0, version=stoddard)", rng=1)
+    >>> result.claimed, result.exceeded
     (1.0, True)
     """
-    chosen = mechanism_or_oracle(m)
-    pairs = list(chosen.pairs()) if pair is None else [_two(pair)]
-    if isinstance(chosen, Oracle):
-        asked = [
-            (_Asked(one, each), _Asked(other, each)) for each in pairs for one, other in [each]
+    component = mechanism_or_oracle(m)
+    pairs = list(component.pairs()) if pair is None else [_as_pair(pair)]
+    if isinstance(component, Oracle):
+        values = [
+            (_PairValue(first, (first, second)), _PairValue(second, (first, second)))
+            for first, second in pairs
         ]
-        found = hold(claim_of(chosen), asked, partial(_reports, chosen), samples, error, rng)
+        draw_reports = partial(_reports, component)
+        result = hold(claim_of(component), values, draw_reports, samples, error, rng)
         return replace(
-            found, pair=tuple(one.value for one in found.pair if isinstance(one, _Asked))
+            result, pair=tuple(end.value for end in result.pair if isinstance(end, _PairValue))
         )
-    given = [(chosen.check(one), chosen.check(other)) for one, other in pairs]
-    if pair is not None and np.array_equal(*given[0]):
-        raise InputError("An audit tells two inputs apart; the two given are the same.")
-    return hold(claim_of(chosen), given, partial(_outputs, chosen), samples, error, rng)
+    inputs = [(component.check(first), component.check(second)) for first, second in pairs]
+    if pair is not None and np.array_equal(*inputs[0]):
+        raise InputError("The two inputs of an audit must differ. Got the same input twice.")
+    return hold(claim_of(component), inputs, partial(_outputs, component), samples, error, rng)
 
 
 def claim_of(m: Audited) -> Claim:
-    """Return what is held against a mechanism: the published epsilon, at the delta it has."""
-    said = m.guarantee
-    if said.kind == "zcdp":
-        return Claim(str(m), zcdp_epsilon(said.rho, DELTA), DELTA)
-    return Claim(str(m), m.published, said.delta)
+    """Return the claim to test: the published epsilon at the mechanism's delta."""
+    guarantee = m.guarantee
+    if guarantee.kind == "zcdp":
+        return Claim(str(m), zcdp_epsilon(guarantee.rho, DELTA), DELTA)
+    return Claim(str(m), m.published, guarantee.delta)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A value, and the pair from which reports of it are to be told apart."""
+class _PairValue:
+    """A value, and the pair of values that its reports should be told apart from."""
 
     value: Any
     pair: tuple[Any, Any]
 
 
 def _outputs(m: Mechanism, x: Array, n: int, rng: Generator) -> Array:
-    """Draw releases as rows: the codes that the mechanism gives them, and all their numbers."""
-    drawn = m.draw(x, n, rng)
-    codes, numbers = m.codes(drawn)[:, None], drawn.reshape(n, -1)
+    """Draw releases as rows: the mechanism's codes, and all numbers."""
+    outputs = m.draw(x, n, rng)
+    codes, numbers = m.codes(outputs)[:, None], outputs.reshape(n, -1)
     return codes if np.array_equal(codes, numbers) else np.hstack([codes, numbers])
 
 
-def _reports(m: Oracle, asked: _Asked, n: int, rng: Generator) -> Array:
-    """Draw reports of one value, as the codes that the oracle gives them."""
-    return m.codes(report([asked.value] * n, m, rng=rng), asked.pair)
+def _reports(m: Oracle, value: _PairValue, n: int, rng: Generator) -> Array:
+    """Draw reports of one value, as the mechanism's codes."""
+    return m.codes(report([value.value] * n, m, rng=rng), value.pair)
 
 
-def _two(pair: Pair) -> Pair:
+def _as_pair(pair: Pair) -> Pair:
     if not isinstance(pair, tuple | list | np.ndarray) or len(pair) != 2:
-        raise InputError("An audit tells two inputs apart; give a pair of them, or none.")
+        raise InputError("The 'pair' argument must be two inputs, or None.")
     return pair[0], pair[1]

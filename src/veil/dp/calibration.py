@@ -1,18 +1,18 @@
-r"""Noise for a privacy budget, and the budget that noise costs.
+r"""Convert between privacy budgets and noise.
 
 The Gaussian mechanism of standard deviation s and sensitivity D is (epsilon, delta)-DP exactly if
 
 .. math:: \delta \ge \Phi\!\left(\frac{D}{2s} - \frac{\varepsilon s}{D}\right)
    - e^\varepsilon \Phi\!\left(-\frac{D}{2s} - \frac{\varepsilon s}{D}\right)
 
-The rule :math:`s = D\sqrt{2\ln(1.25/\delta)}/\varepsilon` of many notes is proved for epsilon
-below 1 only; it is false for large epsilon, and wasteful below.
+The rule :math:`s = D\sqrt{2\ln(1.25/\delta)}/\varepsilon` of many notes is proved only for
+epsilon below 1. It is false for large epsilon, and wasteful below.
 
 References
 ----------
 Balle, Wang. Improving the Gaussian Mechanism for Differential Privacy. ICML 2018, Theorem 8.
 Canonne, Kamath, Steinke. The Discrete Gaussian for Differential Privacy. NeurIPS 2020, Theorem 7
-(the discrete law) and Proposition 12 (the conversion of zCDP).
+(the discrete distribution) and Proposition 12 (the conversion of zCDP).
 """
 
 import math
@@ -31,7 +31,7 @@ _REACH = 800.0  # exponents beyond which a float is 0
 
 
 def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> float:
-    """Return the least delta of Gaussian noise at an epsilon.
+    """Return the smallest delta of Gaussian noise at an epsilon.
 
     >>> round(gaussian_delta(1.0, 3.730631634815942), 9)
     1e-05
@@ -51,7 +51,7 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
 
 
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Return the smallest sigma that keeps a delta, rounded up.
+    """Return the smallest sigma for (epsilon, delta), rounded up.
 
     >>> round(gaussian_sigma(1.0, 1e-5), 6)
     3.730632
@@ -62,10 +62,10 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 
 
 def discrete_gaussian_delta(epsilon: float, sigma2: float, sensitivity: int = 1) -> float:
-    """Return the least delta of discrete Gaussian noise on one whole number at an epsilon.
+    """Return the smallest delta of discrete Gaussian noise on one integer at an epsilon.
 
-    Each term of P[Y > t] - e^epsilon P[Y > t + D] with t = epsilon sigma2 / D - D/2 is taken with
-    its own loss, so that nothing cancels.
+    The difference P[Y > t] - e^epsilon P[Y > t + D], with t = epsilon sigma2 / D - D/2, is summed
+    term by term, each with its own loss, so that nothing cancels.
 
     >>> round(discrete_gaussian_delta(1.0, 16.0), 12)
     3.055455e-06
@@ -77,7 +77,7 @@ def discrete_gaussian_delta(epsilon: float, sigma2: float, sensitivity: int = 1)
     y = max(start, lowest)
     while True:
         block = np.arange(y, y + _BLOCK, dtype=np.float64)
-        with np.errstate(over="ignore"):  # e^-inf is 0, as it should be
+        with np.errstate(over="ignore"):  # e^-inf is 0
             weights = np.exp(-np.square(block) / (2 * sigma2))
             losses = -np.expm1(epsilon - shift * (2 * block + shift) / (2 * sigma2))
         part = float(np.sum(weights * np.maximum(losses, 0.0)))
@@ -88,9 +88,9 @@ def discrete_gaussian_delta(epsilon: float, sigma2: float, sensitivity: int = 1)
 
 
 def mass(sigma2: float) -> float:
-    """Return the sum of e^(-z^2 / (2 sigma2)) over all whole numbers.
+    """Return the sum of e^(-z^2 / (2 sigma2)) over all integers.
 
-    For a sigma of 1 or more it is that of the Fourier transform, which has a term or two.
+    For sigma >= 1 the Fourier transform is summed instead, which needs only a term or two.
 
     >>> abs(mass(1.0) - mass(0.999999999999)) < 1e-9
     True
@@ -125,15 +125,15 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
 
 def zcdp_rho(epsilon: float, delta: float) -> float:
-    """Return the largest rho, rounded down, that keeps an epsilon at a delta."""
+    """Return the largest rho for (epsilon, delta), rounded down."""
     return 1 / _least(lambda inverse: zcdp_epsilon(1 / inverse, delta) <= epsilon)
 
 
 def threshold(epsilon: float, delta: float, max_groups: int = 1) -> int:
-    """Return tau: a key is shown if its noisy number of units is at least tau.
+    """Return tau: a key is released if its noisy number of units is at least tau.
 
     With q = e^(-epsilon / max_groups) it is 1 + the least m with q^m / (1 + q) at most
-    1 - (1 - delta)^(1 / max_groups), the chance of showing a key that only one unit has.
+    1 - (1 - delta)^(1 / max_groups), the chance of releasing a key that only one unit has.
 
     >>> threshold(1.0, 1e-6)
     15
@@ -154,7 +154,7 @@ def threshold(epsilon: float, delta: float, max_groups: int = 1) -> int:
 
 
 def partition_chances(epsilon: float, delta: float, most: int) -> list[Fraction]:
-    """Return the chances (0 to `most` units) at which the optimal selection shows a key.
+    """Return the probability that optimal selection releases a key with 0 to `most` units.
 
     They follow the recursion of Desfontaines, Voss, Gipson and Mandayam (2022, theorem 1), rounded
     down by less than 2^-100, so that the guarantee is exact. The list ends where it reaches 1.
@@ -173,7 +173,7 @@ def partition_chances(epsilon: float, delta: float, most: int) -> list[Fraction]
 
 
 def _least(enough: Callable[[float], bool]) -> float:
-    """Return the least number above 0 that is enough, rounded up; so is every larger one."""
+    """Return the smallest positive number that is enough, rounded up (`enough` is monotone)."""
     low, high = 0.0, 1.0
     while not enough(high):
         low, high = high, high * 2
@@ -188,19 +188,22 @@ def _least(enough: Callable[[float], bool]) -> float:
 
 
 def _valley(height: Callable[[float], float], low: float, high: float) -> float:
-    """Return the least height of a valley, by golden sections; any height is a valid bound."""
+    """Return the minimum of a unimodal function (golden-section search).
+
+    Every height is a valid bound, so stopping early is safe.
+    """
     ratio = (math.sqrt(5) - 1) / 2
-    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    lower, upper = high - ratio * (high - low), low + ratio * (high - low)
     best = math.inf
     for _ in range(200):
-        first, second = height(left), height(right)
+        first, second = height(lower), height(upper)
         best = min(best, first, second)
         if first < second:
-            high, right = right, left
-            left = high - ratio * (high - low)
+            high, upper = upper, lower
+            lower = high - ratio * (high - low)
         else:
-            low, left = left, right
-            right = low + ratio * (high - low)
+            low, lower = lower, upper
+            upper = low + ratio * (high - low)
     return best
 
 
@@ -212,14 +215,13 @@ def _mills(x: float) -> float:
     """Return Phi(-x) / phi(x) for x >= 0."""
     if x < 20:
         return 0.5 * math.erfc(x / math.sqrt(2)) * math.sqrt(2 * math.pi) * math.exp(x * x / 2)
-    fraction = 0.0  # Laplace's continued fraction, which converges fast out there
+    fraction = 0.0  # Laplace's continued fraction, which converges fast for large x
     for k in range(60, 0, -1):
         fraction = k / (x + fraction)
     return 1 / (x + fraction)
 
 
 def _amount(name: str, value: float) -> float:
-    """Check a number that may be 0."""
     zero = isinstance(value, int | float) and not isinstance(value, bool) and value == 0
     if zero:
         return 0.0

@@ -1,13 +1,13 @@
 r"""Noisy counts of units by key.
 
-Each unit counts for at most `max_groups` keys, chosen uniformly among its own, and once for each.
-If the keys are public, every one of them is released, also those that nobody has, with discrete
-Laplace noise of scale max_groups/epsilon. If they are not, the existence of a key is secret, too:
-a key is released only if its noisy number of units is at least tau, so that a key which only one
-unit has is shown with a chance of at most delta.
+Each unit counts once for at most `max_groups` of its keys, chosen uniformly. If the keys are
+public, all of them are released, including keys that nobody has, with discrete Laplace noise of
+scale max_groups/epsilon. Otherwise the existence of a key is secret, too: a key is released only
+if its noisy number of units is at least tau, so a key that only one unit has is released with
+probability at most delta.
 
-All equal values are released in one form (`canonical_key`), whatever form each row has: the form
-of the first row would reveal that record.
+Equal values are released in one canonical form (`canonical_key`), because the form in the first
+row would reveal that record.
 
 References
 ----------
@@ -43,14 +43,14 @@ from veil.dp.inputs import count, positive, share
 from veil.dp.mechanism import ADD_REMOVE, REPLACED
 
 Select = Literal["threshold", "optimal"]
-_EACH = "Every row counts as a unit of its own: a person with several rows is protected less."
+_EACH = "Every row counts as a separate unit: a person with several rows is less protected."
 _NOBODY = (None, "")  # a missing unit
-_SETTLED = 100_000  # more units than the chances of a selection go on for
+_SETTLED = 100_000  # units at which the list of selection probabilities must have ended
 _DIGITS = 10_000  # of a decimal
-_NAN = "Values, keys and units must not be nan; leave those rows out."
+_NAN = "Values, keys and units must not be nan. Remove those rows."
 _KINDS = (
-    "Values, keys and units must be numbers, texts, bytes, days, times, or tuples of them; write"
-    " others as texts."
+    "Values, keys and units must be numbers, strings, bytes, dates, times, or tuples of these."
+    " Convert other types to strings."
 )
 
 
@@ -58,7 +58,7 @@ _KINDS = (
 class Histogram:
     """Noisy numbers of units by key, in the order of the keys.
 
-    `threshold` is tau; None if every key is public, or keys were selected in another way.
+    `threshold` is tau; None if the keys are public or optimal selection was used.
     """
 
     counts: Mapping[Any, int]
@@ -79,25 +79,25 @@ def histogram(
     *,
     select: Select = "threshold",
 ) -> Histogram:
-    """Count the units of each key, and release noisy counts.
+    """Release noisy counts of the units of each key.
 
     Parameters
     ----------
     values
-        The key of each row. Equal keys are one, and are released in one form (`canonical_key`).
+        The key of each row. Equal keys are released in one form (`canonical_key`).
     epsilon, delta
-        Cost of the whole histogram; delta is required unless the keys are public.
+        Cost of the whole histogram; delta must be positive unless the keys are public.
     keys
-        All keys, if they are public: each is released, and other values are not counted. None if
-        the existence of a key is secret.
+        All keys, if they are public: every key is released, and other values are not counted. None
+        if the existence of a key is secret.
     units
-        The unit of each row; without it every row is a unit.
+        The unit of each row. Without it, every row is a unit.
     max_groups
-        Largest number of keys for which a unit counts.
+        Maximum number of keys that a unit counts for.
     select
-        How to select keys that are not public: by the "threshold" on the noisy count, or
-        "optimal", which shows rare keys as often as any selection can, and spends half of epsilon
-        and all of delta on it.
+        How to select keys that are not public: by a "threshold" on the noisy count, or "optimal",
+        which releases rare keys as often as any selection can, and spends half of epsilon and all
+        of delta on the selection.
 
     Examples
     --------
@@ -122,18 +122,21 @@ def histogram(
     scale = Fraction(max_groups) / Fraction(epsilon)
     tau = None
     if keys is not None:
-        made, shown = "public keys", np.ones(len(names), dtype=np.bool_)
+        method, shown = "public keys", np.ones(len(names), dtype=np.bool_)
     elif select == "optimal":
         scale *= 2  # half of epsilon selects, half counts
-        made, shown = "optimal selection", _selected(counts, epsilon / 2, delta, max_groups, draws)
+        method, shown = (
+            "optimal selection",
+            _selected(counts, epsilon / 2, delta, max_groups, draws),
+        )
     else:
-        made, tau = "threshold", threshold(epsilon, delta, max_groups)
+        method, tau = "threshold", threshold(epsilon, delta, max_groups)
     noisy = counts + discrete_laplace(scale, len(counts), draws)
     if tau is not None:
         shown = noisy >= tau
-    kept = {names[i]: int(noisy[i]) for i in np.flatnonzero(shown)}
-    spec = f"histogram(epsilon={float(epsilon)!r}, max_groups={int(max_groups)}): {made}"
-    return Histogram(kept, tau, cost, spec, rng is not None)
+    released = {names[i]: int(noisy[i]) for i in np.flatnonzero(shown)}
+    spec = f"histogram(epsilon={float(epsilon)!r}, max_groups={int(max_groups)}): {method}"
+    return Histogram(released, tau, cost, spec, rng is not None)
 
 
 def _check(delta: float, keys: Sequence[Hashable] | None, select: str) -> None:
@@ -142,10 +145,10 @@ def _check(delta: float, keys: Sequence[Hashable] | None, select: str) -> None:
     if keys is None and delta == 0:
         raise ParameterError(
             "The 'delta' argument must be > 0 if keys are not public, because the existence of a"
-            " key is secret, too. Give a delta, or all keys."
+            " key is secret, too. Set 'delta', or pass all public 'keys'."
         )
     if keys is not None and not keys:
-        raise ParameterError("The 'keys' argument must be a list of at least one key, or None.")
+        raise ParameterError("The 'keys' argument must be a list with at least one key, or None.")
 
 
 def _counted(
@@ -155,18 +158,18 @@ def _counted(
     max_groups: int,
     rng: Generator,
 ) -> tuple[list[Hashable], Ids]:
-    """Return the keys in their order, and the number of units of each, each unit bounded."""
+    """Return the keys in canonical order, and their numbers of units after bounding each unit."""
     codes, names = _coded(values)
     persons = np.arange(len(codes))
     if units is not None:
-        persons, known = _coded(units)
-        if any(unit in _NOBODY for unit in known):
+        persons, distinct = _coded(units)
+        if any(unit in _NOBODY for unit in distinct):
             raise InputError(
-                "Units must not be missing: rows of several people would be protected as those of"
-                " one person. Leave those rows out."
+                "Units must not be missing: rows of several people would be protected like those"
+                " of one person. Remove those rows."
             )
         if len(persons) != len(codes):
-            raise InputError("There must be one unit for each value.")
+            raise InputError("There must be one unit per value.")
     listed = list(dict.fromkeys(map(canonical_key, keys))) if keys is not None else names
     place = {name: i for i, name in enumerate(_ordered(listed))}
     at = np.array([place.get(name, -1) for name in names], dtype=np.int64)[codes]
@@ -177,39 +180,39 @@ def _counted(
 
 
 def _bounded(at: Ids, persons: Ids, keys: int, most: int, rng: Generator) -> Ids:
-    """Keep each key of a unit once, and at most `most` keys of a unit, chosen uniformly."""
-    pairs = np.unique(persons * keys + at)  # sorted: the order of rows is forgotten
+    """Return at most `most` distinct keys of each unit, chosen uniformly."""
+    pairs = np.unique(persons * keys + at)  # sorted: the order of the rows must not matter
     pairs = pairs[rng.permutation(len(pairs))]
     order = np.argsort(pairs // keys, kind="stable")
     whose = (pairs // keys)[order]
     first = np.searchsorted(whose, whose, side="left")
-    kept: Ids = pairs[order[np.arange(len(order)) - first < most]] % keys
-    return kept
+    bounded: Ids = pairs[order[np.arange(len(order)) - first < most]] % keys
+    return bounded
 
 
 def _selected(
     counts: Ids, epsilon: float, delta: float, max_groups: int, rng: Generator
 ) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Toss a coin for each key; the chance grows with its number of units."""
+    """Return which keys optimal selection releases, with one coin per key."""
     share = Fraction(delta) / max_groups  # at most 1 - (1 - delta)^(1 / max_groups)
     chances = partition_chances(_below(epsilon / max_groups), _below(float(share)), _SETTLED)
     shown = np.zeros(len(counts), dtype=np.bool_)
     sizes = np.minimum(counts, len(chances) - 1)
-    for size in np.unique(sizes):  # keys of as many units have the same chance
+    for size in np.unique(sizes):  # keys with equally many units have the same probability
         alike = np.flatnonzero(sizes == size)
         shown[alike] = coins(chances[size], len(alike), rng)
     return shown
 
 
 def _below(value: float) -> float:
-    """Return a float that is at most every number which rounds to this one."""
+    """Return a float that is at most every real number that rounds to `value`."""
     return math.nextafter(value, 0.0)
 
 
 def _coded(values: Iterable[Hashable]) -> tuple[Ids, list[Hashable]]:
-    """Return a code for each value, and the distinct values in order of appearance."""
+    """Return an integer code for each value, and the distinct values in order of appearance."""
     if isinstance(values, str) or getattr(values, "ndim", 1) != 1:
-        raise InputError("Values, keys and units must be lists, and not texts or matrices.")
+        raise InputError("Values, keys and units must be lists, not strings or matrices.")
     place: dict[Hashable, int] = {}
     try:
         codes = [place.setdefault(canonical_key(value), len(place)) for value in values]
@@ -219,11 +222,11 @@ def _coded(values: Iterable[Hashable]) -> tuple[Ids, list[Hashable]]:
 
 
 def canonical_key(value: Hashable) -> Hashable:
-    """Return one form for all equal values, so that a key reveals no single row.
+    """Return the same object form for all equal values, so that a key reveals no single row.
 
-    Numbers of any type become a whole number, a float, a decimal or a fraction, the first of these
-    that is exact; times with a zone are in UTC, and tuples hold such values. Other objects are
-    rejected, because equal ones may still differ.
+    A number of any type becomes an int, float, Decimal or Fraction: the first of these that is
+    exact. Times with a zone become UTC, and tuples are converted element by element. Other objects
+    are rejected, because equal ones may still look different.
 
     >>> from decimal import Decimal
     >>> canonical_key((True, Decimal("1.50"), Decimal("0.10")))
@@ -244,7 +247,9 @@ def canonical_key(value: Hashable) -> Hashable:
     if isinstance(value, tuple):
         return tuple(map(canonical_key, value))
     if isinstance(value, frozenset):
-        return frozenset(_ordered(map(canonical_key, value)))  # sets print by their history
+        return frozenset(
+            _ordered(map(canonical_key, value))
+        )  # the print order of a set depends on its history
     if isinstance(value, date | time | timedelta):
         return _canonical_time(value)
     if isinstance(value, int | float | complex | Decimal | Fraction):
@@ -253,21 +258,21 @@ def canonical_key(value: Hashable) -> Hashable:
 
 
 def _python(value: np.generic) -> Any:  # noqa: ANN401 - of any type
-    """Return a value of NumPy as one of Python; nanoseconds are left out."""
+    """Return a NumPy value as a Python object; times are truncated to microseconds."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         if np.isnat(value):
             raise InputError(_NAN)
         unit = np.datetime_data(value.dtype)[0]
         if unit in ("ns", "ps", "fs", "as"):
             value = value.astype(f"{value.dtype.kind}8[us]")
-    plain = value.item()
-    if isinstance(plain, np.generic):  # a long double
+    native = value.item()
+    if isinstance(native, np.generic):  # a long double
         raise InputError(_KINDS)
-    return plain
+    return native
 
 
 def _canonical_number(value: complex | Decimal | Fraction) -> Hashable:
-    """Return the simplest exact form of a number."""
+    """Return the first of int, float, Decimal and Fraction that is exact."""
     if isinstance(value, complex) and not isinstance(value, float):
         if value.imag == 0:
             return _canonical_number(value.real)
@@ -276,7 +281,7 @@ def _canonical_number(value: complex | Decimal | Fraction) -> Hashable:
         return complex(value.real + 0.0, value.imag + 0.0)  # -0.0 is 0.0
     if isinstance(value, int):
         return int(value)
-    if isinstance(value, Decimal) and not value.is_finite():  # inf is that of floats
+    if isinstance(value, Decimal) and not value.is_finite():  # treat inf like a float
         value = math.nan if value.is_nan() else math.inf if value > 0 else -math.inf
     if isinstance(value, float):
         if math.isnan(value):
@@ -294,7 +299,7 @@ def _canonical_number(value: complex | Decimal | Fraction) -> Hashable:
 
 
 def _decimal(exact: Fraction) -> Decimal | Fraction:
-    """Return a fraction as a decimal without zeros at its end, if it is one."""
+    """Return a fraction as a decimal without trailing zeros, if it is one."""
     rest, powers = exact.denominator, {2: 0, 5: 0}
     for prime in powers:
         while rest % prime == 0:
@@ -305,12 +310,12 @@ def _decimal(exact: Fraction) -> Decimal | Fraction:
     places = max(powers.values())
     digits = abs(exact.numerator) * 10**places // exact.denominator
     numbers = tuple(map(int, Decimal(digits).as_tuple().digits))
-    return Decimal((int(exact < 0), numbers, -places))  # no context rounds it
+    return Decimal((int(exact < 0), numbers, -places))  # independent of the decimal context
 
 
 def _canonical_time(value: date | time | timedelta) -> Hashable:
-    """Return a day, a time or a duration in UTC, as a type of Python."""
-    if value != value:  # pandas has such times
+    """Return a date, time or duration as a plain Python object, in UTC if it has a zone."""
+    if value != value:  # NaT of pandas
         raise InputError(_NAN)
     if isinstance(value, timedelta):
         return timedelta(value.days, value.seconds, value.microseconds)
@@ -328,7 +333,7 @@ def _canonical_time(value: date | time | timedelta) -> Hashable:
 
 
 def _ordered(keys: Iterable[Hashable]) -> list[Hashable]:
-    """Sort keys by kind and value: never by the order of the data."""
+    """Sort keys by type and value, never by their order in the data."""
 
     def rank(key: Any) -> tuple[str, Any]:  # noqa: ANN401 - keys of any kind
         if isinstance(key, int | float | Decimal | Fraction):

@@ -1,6 +1,6 @@
-"""Check numbers that callers pass, and read numbers, bits and texts from a command or a file.
+"""Check numeric arguments, and read numbers, bits and strings from a command or a file.
 
-Whole numbers and numbers of NumPy are accepted; booleans are rejected.
+Integers and NumPy numbers are accepted; booleans are rejected.
 """
 
 import math
@@ -16,7 +16,7 @@ from veil.dp.mechanism import Array
 
 
 def positive(name: str, value: object, *, zero: bool = False) -> float:
-    """Return a finite number above 0; with `zero`, also 0.
+    """Return the value as a finite number above 0; with `zero`, also 0.
 
     >>> positive("epsilon", 2)
     2.0
@@ -29,7 +29,7 @@ def positive(name: str, value: object, *, zero: bool = False) -> float:
 
 
 def share(name: str, value: object, *, zero: bool = False) -> float:
-    """Return a number above 0 and below 1; with `zero`, also 0.
+    """Return the value as a number above 0 and below 1; with `zero`, also 0.
 
     >>> share("delta", 1e-6)
     1e-06
@@ -42,33 +42,33 @@ def share(name: str, value: object, *, zero: bool = False) -> float:
 
 
 def count(name: str, value: object, least: int = 1) -> int:
-    """Return a whole number that is at least `least`.
+    """Return the value as an integer >= `least`.
 
     >>> count("queries", 3)
     3
     """
     if not is_whole(value) or int(value) < least:  # type: ignore[call-overload]
-        raise ParameterError(f"The '{name}' argument must be a whole number >= {least:,}.")
+        raise ParameterError(f"The '{name}' argument must be an integer >= {least:,}.")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def is_whole(value: object) -> bool:
-    """Return whether a value is a whole number of Python or NumPy, and not a boolean."""
+    """Return whether a value is a Python or NumPy integer, and not a boolean."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _float(value: object) -> float:
-    """Return a number as a float, and nan for anything else: every comparison with nan fails."""
+    """Return a number as a float, or nan for anything else, so that every comparison fails."""
     if not (is_whole(value) or isinstance(value, float | np.floating)):
         return math.nan
     try:
         return float(value)  # type: ignore[arg-type]
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # an integer too large for a float
         return math.nan
 
 
 def read_given_numbers(words: Sequence[str], column: str | None = None) -> Array:
-    """Return the numbers of a command: its words, or a column of the file that it names.
+    """Return the numbers of a command: its arguments, or a column of the file they name.
 
     >>> read_given_numbers(["120", "-37", "4"]).tolist()
     [120, -37, 4]
@@ -76,22 +76,22 @@ def read_given_numbers(words: Sequence[str], column: str | None = None) -> Array
     if column is None:
         return numbers_of(words, "The numbers")
     if len(words) != 1:
-        raise InputError("A column is of one file; name that file, or leave the column out.")
+        raise InputError("--column needs exactly one file. Name the file, or remove --column.")
     path = Path(words[0].strip())
     _, rows = read_table(path, [column])
-    return numbers_of((row.values[0] for row in rows), f"The column '{column}' of {path.name}")
+    return numbers_of((row.values[0] for row in rows), f"Column '{column}' of {path.name}")
 
 
 def numbers_of(texts: Iterable[str], what: str) -> Array:
-    """Read texts as whole numbers if all are whole, else as floats; errors quote none."""
+    """Parse strings as integers if all are, else as floats; errors quote no values."""
     numbers: list[int | float] = []
-    advice = "" if what.startswith("The column") else "; of a file, name the column, too"
+    advice = "" if what.startswith("Column") else ". To read a file, add --column"
     for number, text in enumerate(texts, start=1):
         try:
             numbers.append(_number(text))
         except ValueError:
             raise InputError(
-                f"{what} must be numbers, which number {number:,} is not{advice}."
+                f"{what} must all be numeric. Value {number:,} is not{advice}."
             ) from None
     return np.array(numbers) if numbers else np.empty(0, dtype=np.int64)
 
@@ -115,15 +115,15 @@ def source_of(text: str) -> tuple[Path, str, str | None]:
     file, colon, column = text.rpartition(":")
     if not (colon and file and column):
         raise InputError(
-            "A secret is named by its file and column, as pums.csv:married, or pums.csv:educ=13"
-            " for those who have that value."
+            "A secret must be FILE:COLUMN, such as pums.csv:married, or FILE:COLUMN=VALUE, such as"
+            " pums.csv:educ=13."
         )
     name, equals, value = column.partition("=")
     return Path(file), name, value if equals else None
 
 
 def read_texts(path: Path, column: str) -> list[str]:
-    """Read the texts of a column; a file without rows is rejected."""
+    """Return the strings of a column; a file without rows is rejected."""
     _, rows = read_table(path, [column])
     texts = [row.values[0].strip() for row in rows]
     if not texts:
@@ -132,27 +132,27 @@ def read_texts(path: Path, column: str) -> list[str]:
 
 
 def read_bits(path: Path, column: str, equals: str | None = None) -> Ids:
-    """Read whether each record has the secret (n,): 1 or true, or the named value."""
+    """Return whether each record has the secret (n,): 1 or true, or the value `equals`."""
     texts = read_texts(path, column)
     if equals is not None:
         return np.array([text == equals for text in texts], dtype=np.int64)
     bits = [_BITS.get(text.casefold(), -1) for text in texts]
     if -1 in bits:
         raise InputError(
-            f"Row {bits.index(-1) + 1:,} of {path.name}, column {column}, must be 0 or 1; name"
-            f" the value that is the secret, as {column}=VALUE or by --equals."
+            f"Row {bits.index(-1) + 1:,} of {path.name}, column {column}, must be 0 or 1. For"
+            f" other values, choose the secret one with {column}=VALUE or --equals."
         )
     return np.array(bits, dtype=np.int64)
 
 
 def read_numbers(path: Path, column: str) -> Floats | Ids:
-    """Read the number of each record (n,); whole numbers stay whole."""
+    """Return the number of each record (n,); integers stay integers."""
     texts = read_texts(path, column)
     try:
         numbers = np.array([float(text) for text in texts])
     except ValueError:
         numbers = np.array([np.nan])
     if not np.isfinite(numbers).all():
-        raise InputError(f"The column {column} of {path.name} must hold finite numbers.")
+        raise InputError(f"Column {column} of {path.name} must contain finite numbers.")
     whole = (numbers == np.floor(numbers)).all() and np.abs(numbers).max() < 2**53
     return numbers.astype(np.int64) if whole else numbers

@@ -1,4 +1,4 @@
-"""From an exact answer to a noisy one, and the exact law of that step."""
+"""Release noisy answers, and compute the exact distribution of a release."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,18 +19,18 @@ from veil.dp.mechanisms import mechanism as named
 
 @dataclass(frozen=True)
 class Families:
-    """Mechanisms and oracles together, by name; a name of both is the mechanism."""
+    """Central and local mechanisms by name; a central mechanism wins if both have the name."""
 
     def names(self) -> tuple[str, ...]:
         """Return all names: mechanisms, then oracles."""
         return (*MECHANISMS.names(), *ORACLES.names())
 
     def get(self, name: str) -> type[Mechanism] | type[Oracle]:
-        """Return the class of that name; plugins are searched for if no built-in has it."""
+        """Return the class with this name: built-in ones first, then plugins."""
         return self._registry(name).get(name)
 
     def parse(self, spec: str) -> Mechanism | Oracle:
-        """Build a mechanism or an oracle from its spec."""
+        """Build a central or local mechanism from its spec."""
         return self._registry(read_spec(spec)[0]).parse(spec)
 
     def _registry(self, name: str) -> Registry[Mechanism] | Registry[Oracle]:
@@ -47,7 +47,7 @@ FAMILIES = Families()
 
 
 def mechanism_or_oracle(spec: str | Mechanism | Oracle) -> Mechanism | Oracle:
-    """Return the mechanism or the oracle of a spec.
+    """Return the central or local mechanism that a spec names.
 
     >>> local, central = "hcms(epsilon=4)", "laplace(epsilon=1)"
     >>> mechanism_or_oracle(local).guarantee.kind, mechanism_or_oracle(central).guarantee.kind
@@ -58,11 +58,10 @@ def mechanism_or_oracle(spec: str | Mechanism | Oracle) -> Mechanism | Oracle:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A noisy answer, its mechanism and its cost; it does not hold the exact answer.
+    """A noisy answer, its mechanism and its cost, without the exact answer.
 
-    `value` has the shape of the answer: a number for a number, an array for an array, with one
-    more axis in front for several releases. `seeded` means that anybody with the seed can repeat
-    the draws: **not private**.
+    `value` has the shape of the exact answer, with a new first axis for several releases. If
+    `seeded`, anyone with the seed can reproduce the draws: **not private**.
     """
 
     value: Any
@@ -74,19 +73,20 @@ class Release:
 def release(
     x: object, mechanism: str | Mechanism, size: int | None = None, rng: Randomness = None
 ) -> Release:
-    """Release an answer once, or `size` times, which costs that many times as much.
+    """Release an answer once, or `size` times at `size` times the cost.
 
     Parameters
     ----------
     x
-        The exact answer, as the mechanism takes it: a number or an array for noise, scores for a
-        choice, codes for randomised response. An array is one query, with one sensitivity.
+        The exact answer in the form that the mechanism takes: a number or an array for noise,
+        scores for selection, codes for randomised response. An array is one query with one
+        sensitivity.
     mechanism
         A mechanism, or its spec.
     size
         Number of independent releases, stacked on the first axis; None for one.
     rng
-        None for fresh randomness of the operating system. A seed or a generator is for
+        None for fresh randomness from the operating system. A seed or a generator is for
         experiments: the release is marked as seeded and **not private**.
 
     Examples
@@ -94,24 +94,24 @@ def release(
     >>> release([120, 37, 4], "geometric(epsilon=0.5)", rng=1).cost.epsilon
     0.5
     """
-    chosen = named(mechanism)
+    component = named(mechanism)
     if size is not None and (
         isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1
     ):
-        raise ParameterError("The 'size' argument must be None or a whole number >= 1.")
-    exact = chosen.check(x)
+        raise ParameterError("The 'size' argument must be None or an integer >= 1.")
+    exact = component.check(x)
     count = 1 if size is None else int(size)
     try:
-        drawn = chosen.draw(exact, count, generator(rng))
+        draws = component.draw(exact, count, generator(rng))
     except ArithmeticError:
         raise ParameterError(
-            f"The parameters of {chosen.name} are too large or too small to compute with."
+            f"The parameters of {component.name} are too large or too small to compute."
         ) from None
-    value = drawn if size is not None else drawn[0]
-    cost = chosen.guarantee
+    value = draws if size is not None else draws[0]
+    cost = component.guarantee
     return Release(
         value.item() if np.ndim(value) == 0 else value,
-        str(chosen),
+        str(component),
         cost if count == 1 else cost.compose(count, cost.unit),
         rng is not None,
     )
@@ -123,15 +123,15 @@ def law(mechanism: str | Mechanism, x: object, outputs: object) -> Floats:
     >>> law("geometric(epsilon=0.5)", 10, [10, 11]).round(6).tolist()
     [0.244919, 0.148551]
     """
-    chosen = named(mechanism)
+    component = named(mechanism)
     try:
-        return chosen.law(chosen.check(x), outputs)
+        return component.law(component.check(x), outputs)
     except (ArithmeticError, ValueError) as error:
         if isinstance(error, VeilError):
             raise
         raise LawError(
-            f"The law of {chosen} cannot be computed: its parameters or the outputs are too large"
-            " or too small."
+            f"The distribution of {component} cannot be computed: its parameters or the outputs"
+            " are too large or too small."
         ) from None
 
 
@@ -141,10 +141,10 @@ _MOST = 1_000  # outputs that are listed
 def table_of_law(
     m: Mechanism, numbers: Array, outputs: Array | None = None
 ) -> list[tuple[list[float], float]]:
-    """Return outputs, each as its numbers, with their exact probabilities.
+    """Return pairs of an output, as a list of numbers, and its exact probability.
 
-    Without `outputs` (k,) or (k, d) all of them are listed, or those around one number; InputError
-    if there are too many. One number is a number, not a row, unless the mechanism takes rows.
+    Without `outputs` (k,) or (k, d), list all outputs, or those near a single number; InputError
+    if there are too many. A single number is a scalar input unless the mechanism takes rows.
 
     >>> from veil.dp.mechanisms import mechanism
     >>> table_of_law(mechanism("randomised_response(epsilon=100)"), np.array([1]))[1][0]
@@ -154,7 +154,7 @@ def table_of_law(
     x = m.check(numbers.reshape(()) if single else numbers)
     listed = outcomes(m, x) if outputs is None else outputs
     if single and listed.ndim > 1:
-        raise InputError("An output for one number is one number.")
+        raise InputError("For a single number, each output must be a single number.")
     chances = m.law(x, listed)
     return [
         (np.atleast_1d(output).tolist(), float(chance))
@@ -163,10 +163,10 @@ def table_of_law(
 
 
 def outcomes(m: Mechanism, x: Array) -> Array:
-    """Return all outputs for a checked input, or those around it; InputError if too many."""
+    """Return all outputs for a checked input, or those near it; InputError if too many."""
     values = m.outcomes(x)
     if not 0 < len(values) <= _MOST:
         raise InputError(
-            f"The outputs of {m.name} are too many to show all of them; name some, as --output 3."
+            f"{m.name} has too many outputs to list all. Choose some, for example --output 3."
         )
     return np.array(list(values))

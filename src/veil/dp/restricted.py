@@ -1,7 +1,7 @@
-"""A database that answers sums, counts and maxima of any set exactly, or refuses.
+"""A database with exact answers to sums, counts and maxima of sets, or refusals.
 
-This is how answers were restricted before noise: by the size of sets, by their overlap, and by
-auditors, which refuse a query if its answer and the earlier ones determine a value.
+Answers were restricted like this before noise was used: by the size of sets, by their overlap, and
+by auditors that refuse a query if its answer and the earlier ones determine a value.
 """
 
 import math
@@ -24,23 +24,22 @@ What = Literal["sum", "count", "max"]
 
 
 class StatisticalDatabase:
-    """Exact answers about sets of records, restricted as they were before noise.
+    """Exact answers about sets of records, with classical restrictions.
 
-    None of this is differential privacy: `veil.dp.attack` gets around size and overlap control,
-    and auditing covers one statistic, exact disclosure, and no knowledge from elsewhere.
+    None of this is differential privacy: `veil.dp.attack` defeats size and overlap control, and
+    auditing covers only one statistic and exact disclosure, without outside knowledge.
 
     Parameters
     ----------
     values
-        (n,) one number per record.
+        One number per record (n,).
     min_size
-        Smallest size k of a set and of its complement: k <= size <= n - k. With 1 every non-empty
-        set is answered, also the set of all records.
+        Smallest size k of a set and of its complement: k <= size <= n - k. With 1, every non-empty
+        set is answered, including the set of all records.
     max_overlap
         Largest number of records that two answered sets may share; None for any number.
     audit
-        "sum", "max", "max-simulatable", or None. A database that audits one statistic refuses the
-        other.
+        "sum", "max", "max-simulatable", or None. An auditor of one statistic refuses the other.
 
     Examples
     --------
@@ -67,23 +66,23 @@ class StatisticalDatabase:
         self.min_size = count("min_size", min_size)
         if self.min_size > self.n:
             raise ParameterError(
-                "The 'min_size' argument must be at most the number of records, or no set is large"
-                " enough."
+                "The 'min_size' argument must be at most the number of records. Otherwise no set"
+                " is large enough."
             )
         self.max_overlap = None if max_overlap is None else count("max_overlap", max_overlap, 0)
         self.audit = audit
         self._auditor = None if audit is None else _auditor(audit)(self.n, generator())
         self._answered = 0
-        self._room: Mask = np.zeros((0, self.n), dtype=np.bool_)  # for sets that were asked about
+        self._room: Mask = np.zeros((0, self.n), dtype=np.bool_)  # capacity for answered sets
 
     @property
     def asked(self) -> int:
-        """How many queries were answered."""
+        """Number of answered queries."""
         return self._answered
 
     @property
-    def _asked(self) -> Mask:
-        """The sets that were asked about; they are kept where overlaps are controlled."""
+    def _answered_sets(self) -> Mask:
+        """The answered sets, stored only if overlaps are controlled."""
         return self._room[: self._answered]
 
     @property
@@ -93,41 +92,41 @@ class StatisticalDatabase:
         return exact if self._auditor is None else f"{exact} {self._auditor.caveat}"
 
     def ask(self, mask: object, what: str = "sum") -> int | float:
-        """Return the sum, the count or the maximum of a set of records.
+        """Return the sum, count or maximum of a set of records.
 
         Parameters
         ----------
         mask
-            Which records are in the set: (n,) truth values, or the positions of its records from
-            0, each once. So [0, 2] are the first and the third record of three or more; n numbers
-            that are all 0 or 1 are truth values.
+            The set: (n,) booleans, or the distinct positions of its records from 0. For example,
+            [0, 2] is the first and third record. n numbers that are all 0 or 1 are read as
+            booleans.
         what
             "sum", "count" or "max".
 
         Raises
         ------
         RefusedError
-            If the set is too small or too large, shares too much with an earlier one, or if the
-            auditor says so. A refused query changes nothing.
+            If the set is too small, too large, or overlaps too much with an earlier one, or if the
+            auditor refuses. A refused query changes nothing.
         """
         if what not in get_args(What):
-            raise ParameterError("A database is asked for a 'sum', a 'count' or a 'max'.")
-        chosen = mask_of(mask, self.n)
-        self._check_size(int(chosen.sum()))
-        self._check_overlap(chosen)
-        answer = self._answer(chosen, cast(What, what))
-        if self._auditor is not None and what != "count":  # the size of a set is no value
-            _judge(self._auditor, chosen, what, answer)
-        self._keep(chosen)
+            raise ParameterError("The 'what' argument must be 'sum', 'count' or 'max'.")
+        members = mask_of(mask, self.n)
+        self._check_size(int(members.sum()))
+        self._check_overlap(members)
+        answer = self._answer(members, cast(What, what))
+        if self._auditor is not None and what != "count":  # the size of a set is not a secret
+            _judge(self._auditor, members, what, answer)
+        self._keep(members)
         return answer
 
-    def _keep(self, chosen: Mask) -> None:
-        """Remember a set where it is needed; room is doubled when there is none."""
+    def _keep(self, mask: Mask) -> None:
+        """Store a set if overlaps are controlled, doubling the capacity as needed."""
         if self.max_overlap is not None:
             if self._answered == len(self._room):
                 more = np.zeros((max(16, self._answered), self.n), dtype=np.bool_)
                 self._room = np.concatenate([self._room, more])
-            self._room[self._answered] = chosen
+            self._room[self._answered] = mask
         self._answered += 1
 
     def _check_size(self, size: int) -> None:
@@ -141,78 +140,78 @@ class StatisticalDatabase:
                 f"The query is not answered: its set leaves fewer than {least:,} records out."
             )
 
-    def _check_overlap(self, chosen: Mask) -> None:
+    def _check_overlap(self, mask: Mask) -> None:
         if self.max_overlap is None or not self.asked:
             return
-        if int((self._asked & chosen).sum(axis=1).max()) > self.max_overlap:
+        if int((self._answered_sets & mask).sum(axis=1).max()) > self.max_overlap:
             raise RefusedError(
                 f"The query is not answered: its set shares more than {self.max_overlap:,} records"
-                " with one that was asked before."
+                " with an earlier one."
             )
 
-    def _answer(self, chosen: Mask, what: What) -> int | float:
+    def _answer(self, mask: Mask, what: What) -> int | float:
         if what == "count":
-            return int(chosen.sum())
-        members = self._values[chosen]
+            return int(mask.sum())
+        members = self._values[mask]
         return total(members) if what == "sum" else members.max().item()
 
 
 def numbers(values: object) -> Numbers:
-    """Return finite numbers (n,); whole ones and truth values stay whole."""
-    given = np.asarray(values)
-    if given.ndim != 1 or not given.size or given.dtype.kind not in "biuf":
-        raise InputError("The values must be numbers in one row, at least one.")
-    if given.dtype.kind == "f":
-        found = given.astype(np.float64)
-        if not np.isfinite(found).all():
+    """Return finite numbers (n,); integers and booleans become integers."""
+    array = np.asarray(values)
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "biuf":
+        raise InputError("The values must be a non-empty list of numbers.")
+    if array.dtype.kind == "f":
+        floats = array.astype(np.float64)
+        if not np.isfinite(floats).all():
             raise InputError("The values must be finite numbers.")
-        return found
-    if given.dtype.kind == "u" and int(given.max()) > np.iinfo(np.int64).max:
-        raise InputError("Whole values must fit into 64 bits.")
-    return given.astype(np.int64)
+        return floats
+    if array.dtype.kind == "u" and int(array.max()) > np.iinfo(np.int64).max:
+        raise InputError("Integer values must fit into 64 bits.")
+    return array.astype(np.int64)
 
 
-def mask_of(chosen: object, n: int) -> Mask:
-    """Return which of n records are in a set, as truth values (n,).
+def mask_of(records: object, n: int) -> Mask:
+    """Return which of n records are in a set, as booleans (n,).
 
-    A set is n truth values (or 0 and 1), or the positions of its records from 0, each once. Whole
-    numbers are truth values where there are n of them and none is above 1.
+    A set is n booleans (or 0 and 1), or the distinct positions of its records from 0. n integers
+    that are all 0 or 1 are read as booleans.
     """
-    given = np.asarray(sorted(chosen) if isinstance(chosen, set | frozenset) else chosen)
-    if given.shape == (n,) and given.dtype.kind in "biu" and np.isin(given, (0, 1)).all():
-        return given.astype(np.bool_)
-    if given.shape == (0,):
-        given = given.astype(np.int64)
-    fine = given.ndim == 1 and given.dtype.kind in "iu"
-    if fine and ((given >= 0) & (given < n)).all() and len(np.unique(given)) == len(given):
+    array = np.asarray(sorted(records) if isinstance(records, set | frozenset) else records)
+    if array.shape == (n,) and array.dtype.kind in "biu" and np.isin(array, (0, 1)).all():
+        return array.astype(np.bool_)
+    if array.shape == (0,):
+        array = array.astype(np.int64)
+    fine = array.ndim == 1 and array.dtype.kind in "iu"
+    if fine and ((array >= 0) & (array < n)).all() and len(np.unique(array)) == len(array):
         mask: Mask = np.zeros(n, dtype=np.bool_)
-        mask[given.astype(np.int64)] = True
+        mask[array.astype(np.int64)] = True
         return mask
     raise InputError(
-        f"A set must be {n:,} truth values, one for each record, or the positions of its records:"
-        f" whole numbers from 0 to {n - 1:,}, each once."
+        f"A set must be {n:,} booleans, one per record, or the positions of its records: distinct"
+        f" integers from 0 to {n - 1:,}."
     )
 
 
 def total(values: Numbers) -> int | float:
-    """Add up numbers: whole ones exactly, others rounded once."""
+    """Return the sum: exact for integers, rounded once for floats."""
     listed: list[int | float] = values.tolist()
     return sum(listed) if values.dtype.kind == "i" else math.fsum(listed)
 
 
 class Auditor(ABC):
-    """Decides whether a query is answered, so that the answers together fix no value.
+    """Decides whether to answer a query, so that all answers together determine no value.
 
     Attributes
     ----------
     what
-        The statistic that it can judge; others are refused.
+        The statistic that it audits; others are refused.
     simulatable
-        Whether it decides by earlier queries and answers only. The caller could then decide as
-        well, and a denial reveals nothing. Any other auditor gets the answer, and its denials
-        leak.
+        Whether it decides only from earlier queries and answers. The caller could then compute
+        the decision, and a denial reveals nothing. Any other auditor sees the true answer, and its
+        denials leak.
     caveat
-        What its answers may still disclose.
+        What answers may still disclose.
     """
 
     what: ClassVar[str]
@@ -224,22 +223,22 @@ class Auditor(ABC):
 
     @abstractmethod
     def allows(self, mask: Mask, answer: float | None) -> bool:
-        """Decide; `answer` is None if the auditor is simulatable."""
+        """Return whether to answer; `answer` is None if the auditor is simulatable."""
 
     @abstractmethod
     def keep(self, mask: Mask, answer: float) -> None:
-        """Remember a query that is answered."""
+        """Record an answered query."""
 
 
-def _judge(auditor: Auditor, chosen: Mask, what: str, answer: float) -> None:
-    """Let the auditor decide; a simulatable one does not get the answer."""
+def _judge(auditor: Auditor, mask: Mask, what: str, answer: float) -> None:
+    """Raise RefusedError if the auditor refuses; a simulatable one does not get the answer."""
     if what != auditor.what:
         raise RefusedError(
-            f"The query is not answered: the auditor judges a {auditor.what}, and no {what}."
+            f"The query is not answered: the auditor supports '{auditor.what}', not '{what}'."
         )
-    if not auditor.allows(chosen, None if auditor.simulatable else answer):
+    if not auditor.allows(mask, None if auditor.simulatable else answer):
         raise RefusedError("The query is not answered: a value could follow from it.")
-    auditor.keep(chosen, answer)
+    auditor.keep(mask, answer)
 
 
 def _auditor(name: str) -> type[Auditor]:
@@ -251,8 +250,8 @@ def _auditor(name: str) -> type[Auditor]:
 class Maxima:
     """Sets with their maxima.
 
-    Each value is at most the least answer of the sets that hold it. A set is consistent when some
-    member may reach its answer, and discloses a value when exactly one may.
+    Each value is at most the smallest answer of the sets that contain it. A set is consistent if
+    some member can equal its answer, and discloses a value if exactly one can.
     """
 
     def __init__(self, n: int) -> None:
@@ -265,27 +264,27 @@ class Maxima:
         self.answers = np.append(self.answers, answer)
 
     def bounds(self) -> Floats:
-        """Return what each value is at most (n,), infinity where nothing is known."""
+        """Return an upper bound of each value (n,), infinity if unknown."""
         limits = np.where(self.sets, self.answers[:, None], np.inf)
         return np.asarray(limits.min(axis=0, initial=np.inf))
 
     def possible(self) -> Sequence[float]:
-        """Return answers that stand for all: each past one, one in every gap, one beyond each end.
+        """Return representatives of all answers: past ones, one per gap, one beyond each end.
 
-        Only their order matters, and it is that of `ranked`.
+        Only their order matters, which is that of `ranked`.
         """
         return [float(place) for place in range(2 * len(np.unique(self.answers)) + 1)]
 
     def ranked(self) -> "Maxima":
-        """Return the same with answers replaced by odd numbers in their order: gaps are even."""
-        made = Maxima(self.sets.shape[1])
-        made.sets = self.sets
+        """Return a copy whose answers are odd numbers in the same order; even numbers are gaps."""
+        result = Maxima(self.sets.shape[1])
+        result.sets = self.sets
         places = np.unique(self.answers, return_inverse=True)[1].reshape(-1)
-        made.answers = (2 * places + 1).astype(np.float64)
-        return made
+        result.answers = (2 * places + 1).astype(np.float64)
+        return result
 
     def judged(self, mask: Mask, answer: float) -> tuple[bool, bool]:
-        """Tell whether one more answer is consistent, and whether it would disclose a value."""
+        """Return whether a new answer is consistent, and whether it would disclose a value."""
         bounds = np.where(mask, np.minimum(self.bounds(), answer), self.bounds())
         sets = np.concatenate([self.sets, mask[None]])
         answers = np.append(self.answers, answer)
@@ -296,8 +295,8 @@ class Maxima:
 class Max(Auditor):
     """Refuse a maximum when its true answer would determine some value.
 
-    Nothing follows from the answers, but a denial depends on the truth, and reveals it: if the
-    maximum of a, b and c is 9, and that of a and b is refused, c is 9.
+    No value follows from the answers, but a denial depends on the true answer and reveals it: if
+    the maximum of a, b and c is 9, and that of a and b is refused, then c is 9.
 
     References
     ----------
@@ -307,7 +306,7 @@ class Max(Auditor):
 
     what: ClassVar[str] = "max"
     simulatable: ClassVar[bool] = False
-    caveat: ClassVar[str] = "Denials are decided by the true answer, and disclose values."
+    caveat: ClassVar[str] = "Denials depend on the true answer, and disclose values."
 
     def __init__(self, n: int, rng: Generator) -> None:
         del rng
@@ -325,10 +324,10 @@ class Max(Auditor):
 
 
 class MaxSimulatable(Auditor):
-    """Refuse a maximum when some answer that is consistent would determine a value.
+    """Refuse a maximum when some consistent answer would determine a value.
 
-    Every past answer, a point in each gap between them, and one beyond each end are tried: all
-    others are like one of these. Who asks can do the same.
+    It tries every past answer, a point in each gap between them, and one beyond each end; any
+    other answer is equivalent to one of these. The caller can compute the same.
 
     References
     ----------
@@ -338,7 +337,7 @@ class MaxSimulatable(Auditor):
 
     what: ClassVar[str] = "max"
     caveat: ClassVar[str] = (
-        "That no value is fixed is all that is kept: what a value is at most is told."
+        "It only prevents exact disclosure: answers reveal upper bounds of values."
     )
 
     def __init__(self, n: int, rng: Generator) -> None:
@@ -348,8 +347,8 @@ class MaxSimulatable(Auditor):
     def allows(self, mask: Mask, answer: float | None) -> bool:
         """Try all answers that could be."""
         del answer
-        known = self._known.ranked()
-        tried = (known.judged(mask, place) for place in known.possible())
+        maxima = self._known.ranked()
+        tried = (maxima.judged(mask, place) for place in maxima.possible())
         return not any(consistent and fixed for consistent, fixed in tried)
 
     def keep(self, mask: Mask, answer: float) -> None:
@@ -371,17 +370,17 @@ class Sums(Auditor):
 
     Notes
     -----
-    The combination is sought modulo primes. Modulo 2^61 - 1 alone an attacker who knows that finds
-    183 queries that it answers and that determine every value, since 2^61 is 1 there (see the
-    tests). A second prime of 31 bits is therefore drawn for each database, and kept: one query is
-    refused if either says so. Of the 5e7 such primes at most a few hundred could hide anything in
+    The combination is computed modulo primes. Modulo 2^61 - 1 only, an attacker who knows the
+    prime can find 183 queries that are answered and determine every value, since 2^61 is 1 there
+    (see the tests). Each database therefore also draws a secret 31-bit prime, and refuses a query
+    if either prime does. Of the 5e7 such primes, at most a few hundred could miss a disclosure in
     a thousand queries.
     """
 
     what: ClassVar[str] = "sum"
     caveat: ClassVar[str] = (
-        "Values are taken for any real numbers: where they are known to be bounded, as 0 or 1, a"
-        " sum at the end of its range still tells all values of its set."
+        "Values are assumed to be arbitrary real numbers. If they are known to be bounded, such as"
+        " 0 or 1, a sum at the end of its range still reveals all values of its set."
     )
 
     def __init__(self, n: int, rng: Generator) -> None:
@@ -395,7 +394,7 @@ class Sums(Auditor):
         return not any(rows.disclosing for rows in self._next)
 
     def keep(self, mask: Mask, answer: float) -> None:
-        """Remember the rows of the query that was judged last."""
+        """Store the rows of the query that was checked last."""
         del mask, answer
         self._kept = self._next
 
@@ -404,8 +403,8 @@ AUDITS: Mapping[str, type[Auditor]] = {"max": Max, "max-simulatable": MaxSimulat
 
 
 MERSENNE = 2**61 - 1
-_SMALL = 2**31  # below it a product fits into 64 bits
-_BLOCK = 16  # rows at a time, which stay in the cache
+_SMALL = 2**31  # primes below it have 64-bit products
+_BLOCK = 16  # rows at a time, to fit in the cache
 
 Words = NDArray[np.uint64]
 
@@ -420,39 +419,39 @@ class Rows:
 
     @property
     def rank(self) -> int:
-        """How many rows do not follow from others."""
+        """Number of linearly independent rows."""
         return len(self._rows)
 
     def added(self, mask: NDArray[np.bool_]) -> "Rows":
-        """Return the rows with one more; these stay as they are."""
+        """Return the rows plus one; `self` is unchanged."""
         rest = self._reduced(mask.astype(np.uint64))
-        there = np.flatnonzero(rest)
-        if not len(there):
+        nonzero = np.flatnonzero(rest)
+        if not len(nonzero):
             return self
-        made, pivot = Rows(len(rest), self.prime), int(there[0])
+        result, pivot = Rows(len(rest), self.prime), int(nonzero[0])
         own = times(rest, np.uint64(pow(int(rest[pivot]), -1, self.prime)), self.prime)
-        made._rows = np.empty((self.rank + 1, len(rest)), dtype=np.uint64)
-        made._rows[-1] = own
+        result._rows = np.empty((self.rank + 1, len(rest)), dtype=np.uint64)
+        result._rows[-1] = own
         for start in range(0, self.rank, _BLOCK):
             block = self._rows[start : start + _BLOCK]
             parts = times(block[:, [pivot]], own[None], self.prime)
-            made._rows[start : start + len(block)] = minus(block, parts, self.prime)
-        made._pivots = np.append(self._pivots, pivot)
-        return made
+            result._rows[start : start + len(block)] = minus(block, parts, self.prime)
+        result._pivots = np.append(self._pivots, pivot)
+        return result
 
     def _reduced(self, row: Words) -> Words:
-        """Take away what follows from other rows: each has a 1 at its own pivot alone.
+        """Return the row minus the rows whose pivots it contains.
 
-        A row of 0 and 1 has each of them once, or not at all.
+        Only a row itself has a 1 at its pivot, and a 0/1 row contains each pivot at most once.
         """
         used = self._rows[row[self._pivots] > 0]
         return minus(row, modular_total(used, self.prime), self.prime)
 
     @property
     def disclosing(self) -> bool:
-        """Whether a unit vector follows from the rows.
+        """Whether a unit vector is a combination of the rows.
 
-        It is one of them then: its entries at the pivots say how often each row is in it.
+        It is then one of the rows, because its entries at the pivots are the coefficients.
         """
         return bool((np.count_nonzero(self._rows, axis=1) == 1).any())
 
@@ -469,7 +468,7 @@ def times(a: Words, b: Words | np.uint64, prime: int) -> Words:
     a1, a0, b1, b0 = a >> high, a & low, b >> high, b & low
     middle = a1 * b0 + a0 * b1  # below 2^62; 2^31 of them make a product
     half = np.uint64(30)
-    # 2^61 is 1: a1 b1 2^62 is twice a1 b1, and the upper part of the middle moves down by 61 - 31
+    # as 2^61 is 1, a1 b1 2^62 is 2 a1 b1, and the upper part of the middle shifts down by 61 - 31
     whole = np.uint64(2) * (a1 * b1) + a0 * b0  # below 2^61 + 2^62
     whole += middle >> half
     whole += (middle & np.uint64(2**30 - 1)) << high  # below 2^61: all fits into 64 bits
@@ -477,10 +476,10 @@ def times(a: Words, b: Words | np.uint64, prime: int) -> Words:
 
 
 def _folded(x: Words) -> Words:
-    """Return numbers of 64 bits modulo 2^61 - 1."""
+    """Reduce 64-bit numbers modulo 2^61 - 1."""
     prime = np.uint64(MERSENNE)
     x = (x & prime) + (x >> np.uint64(61))  # at most the prime + 7
-    least: Words = np.minimum(x, x - prime)  # what is below 0 comes out very large
+    least: Words = np.minimum(x, x - prime)  # negative results wrap around to large ones
     return least
 
 
@@ -495,28 +494,28 @@ def modular_total(parts: Words, prime: int) -> Words:
 
 def minus(a: Words, b: Words, prime: int) -> Words:
     """Subtract modulo a prime."""
-    apart = a - b  # what is below 0 comes out very large, and with the prime added it is right
-    least: Words = np.minimum(apart, apart + np.uint64(prime))
+    difference = a - b  # negative results wrap around; adding the prime corrects them
+    least: Words = np.minimum(difference, difference + np.uint64(prime))
     return least
 
 
 def secret_prime(rng: Generator) -> int:
-    """Draw a prime of 31 bits, which nobody can aim at."""
+    """Draw a random 31-bit prime, which an attacker cannot know."""
     while True:
-        found = int(rng.integers(2**30, 2**31)) | 1
-        if _prime(found):
-            return found
+        candidate = int(rng.integers(2**30, 2**31)) | 1
+        if _prime(candidate):
+            return candidate
 
 
 def _prime(number: int) -> bool:
-    """Tell whether an odd number of 31 bits is prime: Miller and Rabin, exact below 3.2e9."""
-    odd, twos = number - 1, 0
+    """Return whether an odd 31-bit number is prime (Miller-Rabin, exact below 3.2e9)."""
+    odd, shifts = number - 1, 0
     while odd % 2 == 0:
-        odd, twos = odd // 2, twos + 1
+        odd, shifts = odd // 2, shifts + 1
     for base in (2, 3, 5, 7):
         power = pow(base, odd, number)
         if power in (1, number - 1):
             continue
-        if not any(pow(power, 2**turn, number) == number - 1 for turn in range(1, twos)):
+        if not any(pow(power, 2**turn, number) == number - 1 for turn in range(1, shifts)):
             return False
     return True

@@ -117,9 +117,9 @@ def test_basic_converts_zcdp_with_what_is_left_of_delta(make: Make) -> None:
     budget.spend("discrete_gaussian(rho=0.02)", 3)
     budget.spend(Guarantee("dp", 0.5, delta=4e-7, unit="record", neighbours=EACH))
     assert budget.spent.epsilon == pytest.approx(0.5 + dp.zcdp_epsilon(0.06, 6e-7), rel=1e-9)
-    with pytest.raises(BudgetError, match="larger delta"):
+    with pytest.raises(BudgetError, match="the total delta would be above"):
         budget.spend(Guarantee("dp", 0.01, delta=6e-7, unit="record", neighbours=EACH))
-    assert "chosen by earlier answers" in budget.cost.caveat
+    assert "chosen based on earlier answers" in budget.cost.caveat
 
 
 def test_advanced_has_room_where_basic_has_none(make: Make) -> None:
@@ -128,7 +128,7 @@ def test_advanced_has_room_where_basic_has_none(make: Make) -> None:
     assert budget.spent.epsilon == pytest.approx(4.774567588, rel=1e-6)
     with pytest.raises(BudgetError, match="advanced"):
         budget.spend(TENTH, 20)
-    assert "chosen by earlier answers" in budget.cost.caveat
+    assert "chosen based on earlier answers" in budget.cost.caveat
 
 
 def test_pld_follows_the_law(make: Make) -> None:

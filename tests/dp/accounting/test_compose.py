@@ -290,14 +290,14 @@ def test_what_is_no_number_is_refused(wrong: Any) -> None:  # noqa: ANN401
             made()
     with pytest.raises(UnknownNameError):
         dp.compose([], 0.0, wrong)
-    with pytest.raises(ParameterError, match="name a file"):
+    with pytest.raises(ParameterError, match="must be a file path"):
         dp.Budget(1, path=5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("accountant", ["basic", "advanced", "zcdp"])
 def test_a_sample_that_is_not_counted_points_to_pld(accountant: str) -> None:
     item = (dp.sampled("gaussian(sigma=1)", 0.01), 1_000)
-    assert "accountant pld counts the sample" in dp.compose([item], 1e-5, accountant).caveat
+    assert "accountant pld accounts for sampling" in dp.compose([item], 1e-5, accountant).caveat
     pure = [dp.sampled("geometric(epsilon=1)", 0.01), "gaussian(sigma=1)"]
     assert "pld" not in dp.compose(pure, 1e-5, accountant).caveat
     known = dp.compose([item], 1e-5, "pld")

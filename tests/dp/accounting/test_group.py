@@ -61,7 +61,7 @@ def test_what_is_composed_has_groups_and_parts_too(item: Item) -> None:
 
 @pytest.mark.parametrize("item", [None, 5, (), (SPEC, 1.5), object()])
 def test_what_is_no_item_has_neither(item: Item) -> None:
-    told = r"^(An item|How often)[^\n]*\.$"
+    told = r"^(An item|A number of releases)[^\n]*\.$"
     with pytest.raises(ParameterError, match=told):
         dp.group(item, 2)
     with pytest.raises(ParameterError, match=told):

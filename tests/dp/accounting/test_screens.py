@@ -45,7 +45,7 @@ def test_compose_tells_the_whole() -> None:
     assert "epsilon 14.4508, delta 1e-06, per record" in said
     assert "idealised numerics" in said
     said = told("compose", "geometric(epsilon=0.1)", "x10", "laplace(epsilon=0.25)")
-    assert "Together, by basic: epsilon 1.25, per record." in said
+    assert "Total, by basic: epsilon 1.25, per record." in said
     said = told("compose", "hcms(epsilon=1)", "x2")
     assert "epsilon 2, per report" in said
     assert "rho 0.03" in told(
@@ -80,8 +80,8 @@ def test_compose_refuses_in_one_sentence(words: list[str]) -> None:
 
 def test_looking_makes_no_ledger(policy: Path) -> None:
     said = told("budget", str(policy))
-    assert "0 of 3 spent, 3 left" in said
-    assert "there is no ledger" in said
+    assert "0 of 3 spent, 3 remaining" in said
+    assert "does not exist yet" in said
     assert [entry.name for entry in policy.parent.iterdir()] == ["policy.toml"]
 
 
@@ -91,11 +91,11 @@ def test_what_was_spent_is_shown(policy: Path) -> None:
     for columns in ("", "40"):
         said = told("budget", str(policy), columns=columns)
         whole = " ".join(said.split())
-        assert "1.5 of 3 spent, 1.5 left" in whole
+        assert "1.5 of 3 spent, 1.5 remaining" in whole
         assert "[###############...............]" in whole
         assert "laplace(epsilon=0.25)" in whole
         assert "by hand" in whole
-        assert "1 charge in all." in whole
+        assert "1 charge in total." in whole
     assert "laplace" not in told("budget", str(policy), "--count", "0")
     assert len(ledger.events) == 1
 
@@ -103,13 +103,13 @@ def test_what_was_spent_is_shown(policy: Path) -> None:
 def test_a_policy_that_changed_is_refused(policy: Path) -> None:
     dp.Budget(3, 1e-6, path=policy.parent / "visits.ledger")
     policy.write_text(POLICY.replace("epsilon = 3.0", "epsilon = 30.0"), encoding="utf-8")
-    with pytest.raises(LedgerError, match="made for epsilon 3"):
+    with pytest.raises(LedgerError, match="created for epsilon 3"):
         told("budget", str(policy))
 
 
 def test_a_policy_without_a_ledger_says_so(policy: Path) -> None:
     policy.write_text(POLICY.replace("visits.ledger", "none"), encoding="utf-8")
-    assert "names no ledger" in told("budget", str(policy))
+    assert "has no ledger" in told("budget", str(policy))
     policy.write_text(POLICY.replace('ledger = "visits.ledger"', ""), encoding="utf-8")
     with pytest.raises(InputError, match="'ledger' must be a file"):
         told("budget", str(policy))

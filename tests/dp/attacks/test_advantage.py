@@ -80,10 +80,10 @@ def test_the_threshold_of_each_half_is_that_of_the_other() -> None:
 @pytest.mark.parametrize(
     ("guess", "truth", "said"),
     [
-        ([], [], "one guess for each"),
-        ([1], [1, 0], "one guess for each"),
-        ([[1]], [[1]], "one guess for each"),
-        (["yes"], [1], "one guess for each"),
+        ([], [], "one number per secret"),
+        ([1], [1, 0], "one number per secret"),
+        ([[1]], [[1]], "one number per secret"),
+        (["yes"], [1], "one number per secret"),
         ([1, 0], [1, NAN], "must be finite"),
         ([np.inf, 0], [1, 0], "must be finite"),
     ],
@@ -94,9 +94,9 @@ def test_what_cannot_be_used_is_told(guess: object, truth: object, said: str) ->
 
 
 def test_scores_need_members_and_others() -> None:
-    with pytest.raises(InputError, match="two members and two others"):
+    with pytest.raises(InputError, match="two members and two non-members"):
         advantage([0.2, 0.3, 0.4], [1, 1, 0])
-    with pytest.raises(InputError, match="by 0 and 1"):
+    with pytest.raises(InputError, match="must be 0 or 1"):
         advantage([0.2, 0.3, 0.4], [1, 2, 0], scores=True)
 
 

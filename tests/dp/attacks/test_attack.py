@@ -165,7 +165,7 @@ def test_a_target_must_be_there(spec: str) -> None:
 
 @pytest.mark.parametrize("n", [0, -1, True, 2.5, "3"])
 def test_records_are_counted(n: int) -> None:
-    with pytest.raises(ParameterError, match="whole number >= 1"):
+    with pytest.raises(ParameterError, match="an integer >= 1"):
         attack("tracker", lambda _: 0, n)
 
 

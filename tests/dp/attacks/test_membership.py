@@ -40,7 +40,7 @@ def test_members_stand_out(rng: Generator) -> None:
 @pytest.mark.parametrize(
     ("seen", "means", "people", "said"),
     [
-        ([0.5], [0.5], [1, 0], "one row of numbers for each"),
+        ([0.5], [0.5], [1, 0], "one row of numbers per person"),
         ([0.5], [0.5], [[1, 0]], "a mean for each of the 2 attributes"),
         ([0.5], [0.5, 0.5], [[1, 0]], "a number for each of the 2 attributes"),
         ([0.5, np.nan], [0.5, 0.5], [[1, 0]], "The release must be finite"),
@@ -77,5 +77,5 @@ def test_tracing_people_by_their_words() -> None:
 def test_tracing_needs_people() -> None:
     with pytest.raises(InputError, match="twice as many persons"):
         tracing(["a", "b", "c"], ["x", "y", "x"], members=2)
-    with pytest.raises(InputError, match="a person for each item"):
+    with pytest.raises(InputError, match="one person per item"):
         tracing(["a"], [])

@@ -99,7 +99,7 @@ def test_answers_have_fresh_noise_of_the_mechanism(rng: Generator) -> None:
 def test_what_is_swept() -> None:
     assert parameter_of("discrete_gaussian") == "rho"
     assert parameter_of("gaussian(sensitivity=2)") == "sigma"
-    with pytest.raises(ParameterError, match="no epsilon, rho or sigma"):
+    with pytest.raises(ParameterError, match="no free epsilon, rho or sigma"):
         parameter_of("geometric(epsilon=1)")
 
 
@@ -120,7 +120,7 @@ def test_what_is_swept() -> None:
         ({"runs": 2.5}, ParameterError, "runs"),
         ({"rate": None}, ParameterError, "rate"),
         ({"values": 5}, ParameterError, "at least one"),
-        ({"values": [True]}, ParameterError, "no truth values"),
+        ({"values": [True]}, ParameterError, "not booleans"),
     ],
 )
 def test_what_cannot_be_used_is_told(

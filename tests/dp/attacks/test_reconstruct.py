@@ -52,13 +52,13 @@ def test_it_recovers_what_noise_below_the_square_root_hides(rng: Generator) -> N
 @pytest.mark.parametrize(
     ("queries", "answers", "said"),
     [
-        ([], [], "one row for each answer"),
-        ([1, 0], [1], "one row for each answer"),
-        ([[1, 2]], [1], "one row for each answer"),
-        ([[1, 0], [1]], [1, 1], "one row for each answer"),
-        ([["a"]], [1], "one row for each answer"),
-        ([[1, 0]], [1, 2], "each of the 1 queries"),
-        ([[1, 0]], [np.nan], "each of the 1 queries"),
+        ([], [], "one row per answer"),
+        ([1, 0], [1], "one row per answer"),
+        ([[1, 2]], [1], "one row per answer"),
+        ([[1, 0], [1]], [1, 1], "one row per answer"),
+        ([["a"]], [1], "one row per answer"),
+        ([[1, 0]], [1, 2], "per query, 1 in total"),
+        ([[1, 0]], [np.nan], "per query, 1 in total"),
     ],
 )
 def test_what_cannot_be_used_is_told(queries: object, answers: object, said: str) -> None:

@@ -203,10 +203,10 @@ def test_significance_counts_the_candidates() -> None:
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
-        ([], "at least one candidate"),
-        (["a", "a"], "twice"),
-        ("abc", "not one text or number"),
-        ([3], "must be a text"),
+        ([], "At least one candidate"),
+        (["a", "a"], "distinct"),
+        ("abc", "not a single one"),
+        ([3], "must be strings"),
         ([["a"]], "texts or codes"),
     ],
 )
@@ -220,15 +220,15 @@ def test_what_cannot_be_estimated() -> None:
     mean = report([1.0], "one_bit(epsilon=1, high=2)", rng=1)
     with pytest.raises(InputError, match="estimate_mean"):
         estimate(mean, [1])
-    with pytest.raises(InputError, match="call estimate"):
+    with pytest.raises(InputError, match="Call estimate"):
         estimate_mean(report([1], "grr(epsilon=1, size=2)", rng=1))
     with pytest.raises(InputError, match="f = 1"):
         estimate(report(["a"], "rappor(f=1)", rng=1), ["a"])
-    with pytest.raises(InputError, match="at least one report"):
+    with pytest.raises(InputError, match="At least one report"):
         estimate([], ["a"])
-    with pytest.raises(InputError, match="made of Reports"):
+    with pytest.raises(InputError, match="need Reports"):
         estimate(["a"], ["a"])  # type: ignore[list-item]
-    with pytest.raises(InputError, match="out of them"):
+    with pytest.raises(InputError, match="outside this range"):
         estimate(report([1], "grr(epsilon=1, size=2)", rng=1), [2])
 
 
@@ -242,7 +242,7 @@ def test_what_are_no_reports(wrong: Reports) -> None:
         lambda: aggregate(good.oracle).add(wrong),
         lambda: save_reports(wrong, "never.npz"),
     ):
-        with pytest.raises(InputError, match="Reports"):
+        with pytest.raises(InputError, match="[Rr]eports"):
             call()
 
 
@@ -255,7 +255,7 @@ def test_what_are_no_candidates(wrong: Any) -> None:  # noqa: ANN401 - that is t
             continue  # of codes all are known
         with pytest.raises(InputError) as caught:
             estimate(report([value], spec, rng=1), wrong)
-        assert str(caught.value).count(".") == 1
+        assert str(caught.value).count(". ") < 3
         if wrong is not None:  # no candidates are named
             with pytest.raises(InputError):
                 aggregate(spec, wrong)
@@ -273,16 +273,16 @@ def test_what_are_no_values_or_users(wrong: list[int]) -> None:
 
 def test_an_aggregate_is_of_one_oracle() -> None:
     total = aggregate("hcms(epsilon=1)")
-    with pytest.raises(InputError, match="at least one report"):
+    with pytest.raises(InputError, match="At least one report"):
         total.estimate(["a"])
-    with pytest.raises(InputError, match="one oracle"):
+    with pytest.raises(InputError, match="same mechanism"):
         total.add(report(["a"], "hcms(epsilon=2)", rng=1))
-    with pytest.raises(InputError, match="name the candidates"):
+    with pytest.raises(InputError, match="needs the candidates"):
         aggregate("olh(epsilon=1)")
     known = aggregate("olh(epsilon=1)", ["a", "b"])
     known.add(report(["a"], "olh(epsilon=1)", rng=1))
     assert len(known.estimate(["b"])) == 1
-    with pytest.raises(InputError, match="not named"):
+    with pytest.raises(InputError, match="passed to aggregate"):
         known.estimate(["c"])
 
 
@@ -308,5 +308,5 @@ def test_of_codes_all_are_counted_unless_some_are_named(spec: str) -> None:
     ],
 )
 def test_candidates_that_nobody_knows_must_be_named(values: list[object], spec: str) -> None:
-    with pytest.raises(InputError, match=r"[Nn]ame"):
+    with pytest.raises(InputError, match=r"andidates"):
         dp.estimate(dp.report(values, spec, rng=1))

@@ -73,7 +73,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     desk = Desk(oracle("hcms(epsilon=2)"), False, None, None)
     with pytest.raises(InputError):
         report_to(desk, texts, None, tmp_path / "r.npz")
-    with pytest.raises(InputError, match="at least one value"):
+    with pytest.raises(InputError, match="At least one value"):
         report_to(desk, [], None, tmp_path / "r.npz")
     assert list(tmp_path.iterdir()) == []
 
@@ -188,7 +188,7 @@ def test_packed_files_are_refused(members: Members, tmp_path: Path) -> None:
 @pytest.mark.parametrize("octets", [b"", b"PK\x03\x04", b"text", b"\x93NUMPY\x01\x00"])
 def test_other_files_are_refused(octets: bytes, tmp_path: Path) -> None:
     (tmp_path / "r.npz").write_bytes(octets)
-    with pytest.raises(InputError, match="holds no reports"):
+    with pytest.raises(InputError, match="contains no reports"):
         load_reports(tmp_path / "r.npz")
     with pytest.raises(InputError, match="no file"):
         load_reports(tmp_path / "none.npz")
@@ -206,5 +206,5 @@ def test_bits_beyond_the_width_are_refused(tmp_path: Path) -> None:
     index[0, 0] = 3
     with pytest.raises(InputError, match="odd"):
         Reports(made.oracle, made.data, index, seeded=True)
-    with pytest.raises(InputError, match="not those of sfp"):
+    with pytest.raises(InputError, match="not reports of sfp"):
         Reports(made.oracle, made.data, None, seeded=True)

@@ -195,7 +195,7 @@ def test_two_kept_answers_cost_twice_and_not_less() -> None:
         ("hcms(epsilon=1, width=1000)", "must be a power of two"),
         ("sfp(epsilon=1, width=24)", "must be a power of two"),
         ("sfp(epsilon=1, length=5)", "must be even"),
-        ("sfp(epsilon=1, alphabet=aa)", "every letter once"),
+        ("sfp(epsilon=1, alphabet=aa)", "must not repeat letters"),
         ("rappor(f=0)", "'f' parameter of rappor must be a number > 0"),
         ("rappor(f=1.5)", "must be a number <= 1"),
         ("rappor(p=0.5, q=0.5)", "must differ from 'p'"),
@@ -271,7 +271,7 @@ def test_reports_of_one_value_and_of_extreme_parameters() -> None:
 
 def test_reports_that_are_none() -> None:
     chosen = oracle("grr(epsilon=1, size=4)")
-    with pytest.raises(InputError, match="at least one report"):
+    with pytest.raises(InputError, match="At least one report"):
         Reports(chosen, np.zeros(0, dtype=np.int32), None, seeded=False)
     with pytest.raises(InputError, match="out of its range"):
         Reports(chosen, np.array([4], dtype=np.int32), None, seeded=False)

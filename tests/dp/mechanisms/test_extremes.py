@@ -32,13 +32,13 @@ def test_a_law_that_no_float_can_hold_is_none(name: str) -> None:
 @pytest.mark.parametrize("name", ["exponential", "permute_and_flip", "noisy_max"])
 def test_scores_of_no_shape_and_truth_values_are_none(name: str) -> None:
     for scores in (RAGGED, [1, True]):
-        with pytest.raises(InputError, match="rows of one length"):
+        with pytest.raises(InputError, match="rows of equal length"):
             dp.release(scores, f"{name}(epsilon=1)")
-    with pytest.raises(InputError, match="rows of one length"):
+    with pytest.raises(InputError, match="rows of equal length"):
         dp.law(f"{name}(epsilon=1)", [1, 2], RAGGED)
 
 
 def test_values_of_no_shape_and_truth_values_are_none() -> None:
     for values in (RAGGED, [1, True]):
-        with pytest.raises(InputError, match="rows of one length"):
+        with pytest.raises(InputError, match="rows of equal length"):
             dp.release(values, "quantile(epsilon=1, q=0.5, low=0, high=9)")

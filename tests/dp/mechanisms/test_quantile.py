@@ -33,7 +33,7 @@ def plain(values: list[float], epsilon: float, q: float, low: int, high: int) ->
 
 
 def quantiles(values: list[int], q: float, low: int, high: int) -> set[int]:
-    """Return the whole numbers that are a q-quantile: what the data alone would answer."""
+    """Return the integers that are a q-quantile: what the data alone would answer."""
     x = np.array(values)
     return {r for r in range(low, high + 1) if (x < r).sum() <= q * len(x) <= (x <= r).sum()}
 
@@ -196,5 +196,5 @@ def test_parameters_out_of_range_are_refused(spec: str) -> None:
 
 
 def test_an_output_with_a_fraction_is_refused() -> None:
-    with pytest.raises(InputError, match="whole numbers"):
+    with pytest.raises(InputError, match="integers"):
         dp.law(Quantile(epsilon=1.0, q=0.5, low=0, high=6), [1], [0.5])

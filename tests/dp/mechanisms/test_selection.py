@@ -187,7 +187,7 @@ def test_scores_that_are_none_are_refused(name: str, scores: object) -> None:
 
 
 def test_noisy_max_takes_whole_scores_alone() -> None:
-    with pytest.raises(InputError, match="round them first, or use permute_and_flip"):
+    with pytest.raises(InputError, match="Round them first, or use permute_and_flip"):
         dp.release([0.5, 1.5], "noisy_max(epsilon=1)")
     with pytest.raises(InputError, match="at most 2\\^61"):
         dp.release([2**62, 0], "noisy_max(epsilon=1)")

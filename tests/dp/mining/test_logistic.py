@@ -105,7 +105,7 @@ def test_every_step_has_its_coins_and_its_noise(monkeypatch: pytest.MonkeyPatch)
     spent = dp.compose([(step, 20)], 1e-5, "pld")
     assert 0.99 < spent.epsilon <= 1.0 == model.cost.epsilon
     assert model.cost.delta == 1e-5
-    for caveat in ("idealised", "number of rows", "Parameters"):
+    for caveat in ("idealised", "number of rows", "Choosing parameters"):
         assert caveat in model.cost.caveat
 
 
@@ -148,7 +148,7 @@ def test_the_search_ends_at_either_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.sqrt(40) <= sigma < 1.003 * np.sqrt(40)
     assert len(trials) < 20
     counted(float("inf"))
-    with pytest.raises(ParameterError, match="No noise"):
+    with pytest.raises(ParameterError, match="No sigma"):
         multiplier.__wrapped__(1.0, 1e-5, 0.5, 10)
 
 
@@ -230,12 +230,12 @@ def test_scaling_stays_within_one() -> None:
         ({"rate": -1.0}, ParameterError, "'rate'"),
         ({"n": 0}, ParameterError, "'n'"),
         ({"method": "newton"}, ParameterError, "'method'"),
-        ({"bounds": [(0, 1)]}, ParameterError, "3 columns"),
+        ({"bounds": [(0, 1)]}, ParameterError, r"per column \(3\)"),
         ({"X": [[float("nan")] * 3] * 30}, InputError, "finite"),
         ({"X": [["a"] * 3] * 30}, InputError, "numbers"),
         ({"X": np.empty((0, 3)), "y": []}, InputError, "at least one row"),
         ({"y": [0, 1, 2] * 10}, InputError, "two labels"),
-        ({"y": [0, 1]}, InputError, "one label for each row"),
+        ({"y": [0, 1]}, InputError, "one label per row"),
         ({"X": np.zeros((30, 9000))}, InputError, "8191 features"),
     ],
 )
@@ -265,5 +265,5 @@ def test_a_caveat_speaks_no_python() -> None:
     x, y = problem(50)
     plain: dict[str, Any] = FULL
     caveat = dp.logistic(x, y, 2.0, 0.25, **plain, rng=1).cost.caveat
-    assert "beforehand" in caveat
+    assert "in advance" in caveat
     assert "'" not in caveat

@@ -89,9 +89,9 @@ def test_the_command_prints_accuracy_and_cost(table: Path) -> None:
         ({"holdout": 0.0}, ParameterError, "'holdout'"),
         ({"method": "forest"}, ParameterError, "method"),
         ({"epsilon": -1.0}, ParameterError, "'epsilon'"),
-        ({"columns": [Column("class")]}, ParameterError, "labels"),
-        ({"columns": [Column.parse("town:0:1")]}, InputError, "row 1 has none"),
-        ({"classes": ["poor"]}, InputError, "one of those that are named"),
+        ({"columns": [Column("class")]}, ParameterError, "label column"),
+        ({"columns": [Column.parse("town:0:1")]}, InputError, "row 1 does not"),
+        ({"classes": ["poor"]}, InputError, "must be in .classes."),
     ],
 )
 def test_bad_input_is_refused_without_a_value(

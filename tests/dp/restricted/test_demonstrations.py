@@ -18,38 +18,38 @@ def income(rng: Generator) -> Ids:
 
 def test_differencing_and_what_stops_it(income: Ids) -> None:
     open_ = shown.differencing(income, 5)
-    assert open_.found == income[5]
-    assert open_.lines[-1].startswith(f"Hence record 5 has {income[5]:,}: 2 questions")
+    assert open_.value == income[5]
+    assert open_.lines[-1].startswith(f"So record 5 has {income[5]:,}, after 2 questions")
     refused = shown.differencing(income, 5, min_size=10)
-    assert math.isnan(refused.found)
+    assert math.isnan(refused.value)
     assert refused.lines[0] == "The sum of all 40 records: refused"
     assert f"{income[5]:,}" not in str(refused)
 
 
 def test_the_tracker_goes_around_it(income: Ids) -> None:
     found = shown.tracker(income, 5, min_size=10, rng=1)
-    assert found.found == income[5]
+    assert found.value == income[5]
     assert len(found.lines) == 4
     assert "refused" not in str(found)
 
 
 def test_averaging_needs_fresh_noise() -> None:
     found = shown.averaging([0, 1, 1, 0], 1, "geometric(epsilon=0.5)", times=2_000, rng=3)
-    assert found.found == pytest.approx(1, abs=0.3)
-    assert "epsilon 1,000, per record for all of them" in found.lines[1]
-    assert "nothing is learnt by asking again" in found.lines[2]
+    assert found.value == pytest.approx(1, abs=0.3)
+    assert "all of them have dp: epsilon 1,000, per record" in found.lines[1]
+    assert "asking again reveals nothing more" in found.lines[2]
 
 
 def test_a_denial_leaks(income: Ids) -> None:
     found = shown.denial(income)
     top = int(np.argmax(income))
-    assert found.found == 44_000
-    assert found.lines[-1].startswith(f"Without record {top} it is refused.")
+    assert found.value == 44_000
+    assert found.lines[-1].startswith(f"Without record {top} it is refused, so record {top} has")
     assert len(found.lines) <= 15
     silent = shown.denial(income, "max-simulatable")
-    assert math.isnan(silent.found)
-    assert "40 of 40 are refused, whatever the values are" in silent.lines[-1]
-    assert math.isnan(shown.denial([3, 9, 9]).found)  # two have it
+    assert math.isnan(silent.value)
+    assert "40 of 40 are refused, regardless of the values" in silent.lines[-1]
+    assert math.isnan(shown.denial([3, 9, 9]).value)  # two have it
 
 
 def test_what_cannot_be_shown() -> None:

@@ -130,7 +130,7 @@ def test_values_are_bound(store: Store) -> None:
         assert count("d >= ?", date(2023, 12, 31)) == count("d >= '2023-12-31'")
         assert count("n IN (?, ?) OR n = ?", 1, 2.0, True) == count("n IN (1, 2)")
         assert count("u = ?", 0) == 6
-        with pytest.raises(dp.RefusedError, match="one kind"):  # the notes' user_id=0 OR 1=1
+        with pytest.raises(dp.RefusedError, match="the same kind"):  # the notes' user_id=0 OR 1=1
             count("u = ?", "0 OR 1=1")
 
 

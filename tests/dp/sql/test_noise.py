@@ -40,15 +40,18 @@ def db(duck: Store) -> Database:
 SPLITS = [
     ("COUNT(*)", ["rows"]),
     ("COUNT(*), COUNT(*) AS again, COUNT(g)", ["rows", "values of g"]),
-    ("AVG(v)", ["values of v", "sum of v, from the middle of its bounds"]),
-    ("COUNT(v), AVG(v)", ["values of v", "sum of v, from the middle of its bounds"]),
-    ("COUNT(*), AVG(v)", ["rows", "values of v", "sum of v, from the middle of its bounds"]),
+    ("AVG(v)", ["values of v", "sum of v, relative to the middle of its bounds"]),
+    ("COUNT(v), AVG(v)", ["values of v", "sum of v, relative to the middle of its bounds"]),
+    (
+        "COUNT(*), AVG(v)",
+        ["rows", "values of v", "sum of v, relative to the middle of its bounds"],
+    ),
     ("AVG(v), VAR(v), STDDEV(v)", [
-        "values of v", "sum of v, from the middle of its bounds",
-        "sum of squares of v, from the middle of its bounds"]),
+        "values of v", "sum of v, relative to the middle of its bounds",
+        "sum of squares of v, relative to the middle of its bounds"]),
     ("SUM(v), SUM(x)", ["sum of v", "sum of x"]),
     ("MEDIAN(v), QUANTILE(v, 0.5), QUANTILE(v, 0.9)", ["quantile 0.5 of v", "quantile 0.9 of v"]),
-    ("COUNT(DISTINCT g)", ["different values of g"]),
+    ("COUNT(DISTINCT g)", ["distinct values of g"]),
 ]  # fmt: skip
 
 
@@ -93,9 +96,9 @@ def test_sensitivities(db: Database) -> None:
     found = {part.label: part for part in told.quantities}
     assert found["rows"].sensitivity == 6
     assert found["units"].sensitivity == 2
-    assert found["different values of v"].sensitivity == 6
+    assert found["distinct values of v"].sensitivity == 6
     assert found["sum of x"].sensitivity == pytest.approx(18, rel=1e-5)
-    assert found["sum of x, from the middle of its bounds"].sensitivity == pytest.approx(
+    assert found["sum of x, relative to the middle of its bounds"].sensitivity == pytest.approx(
         12, rel=1e-5
     )
     assert len(found) == 6

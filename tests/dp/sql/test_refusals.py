@@ -88,7 +88,7 @@ def test_bad_delta(db: Database, delta: float) -> None:
 
 
 def test_secret_keys_need_a_delta(db: Database) -> None:
-    with pytest.raises(ParameterError, match="delta > 0 is needed"):
+    with pytest.raises(ParameterError, match="needs a delta > 0"):
         db.sql("SELECT d, COUNT(*) FROM t GROUP BY d", 1)
     assert db.budget.spent.epsilon == 0
 

@@ -51,7 +51,7 @@ def test_an_answer_with_its_noise_and_what_is_left(desk: Desk) -> None:
     shown, told = desk.ask("--epsilon", "0.25", asked)
     assert "± 11.3" in shown
     assert "(drawn)" in shown
-    assert "Left of the budget: epsilon 0.75 of 1, delta 1e-06 of 1e-06." in told
+    assert "Remaining budget: epsilon 0.75 of 1, delta 1e-06 of 1e-06." in told
     shown, _ = desk.ask("--epsilon", "0.25", "-", stdin=asked, columns="12")
     assert "c: " in shown  # no room for a table
     with pytest.raises(BudgetError):
@@ -68,7 +68,7 @@ def test_json(desk: Desk) -> None:
     assert found["std"][2] is None
     assert found["remaining"] == {"epsilon": 0.1, "delta": 0.0}
     assert found["seeded"] is True
-    with pytest.raises(RefusedError, match="one kind"):
+    with pytest.raises(RefusedError, match="the same kind"):
         desk.ask("SELECT COUNT(*) FROM t WHERE n = ?", "--param", '"7"')
 
 
@@ -78,16 +78,16 @@ def test_control_characters_of_data_do_not_reach_a_terminal(desk: Desk) -> None:
     assert "[31m" in shown
     assert "\x1b" not in shown
     assert "NOT PRIVATE" in told
-    assert "are left out" in told
+    assert "are omitted" in told
 
 
 def test_explain_spends_nothing(desk: Desk) -> None:
     asked = "SELECT s, SUM(n) FROM t GROUP BY s"
     shown, told = desk.ask("--explain", "--delta", "1e-7", asked)
     assert "one unit changes it by at most 9" in shown
-    assert "Groups are told of where" in shown
+    assert "Only groups with a noisy count" in shown
     assert "SELECT g0" in shown
-    assert "Nothing was spent; epsilon 1 is left." in told
+    assert "Nothing was spent; epsilon 1 remains." in told
     document = json.loads(desk.ask("--explain", "--json", "--delta", "1e-7", asked)[0])
     assert [part["label"] for part in document["quantities"]] == ["sum of n", "rows"]
     assert document["remaining"]["epsilon"] == 1
@@ -96,7 +96,7 @@ def test_explain_spends_nothing(desk: Desk) -> None:
 def test_refusals(desk: Desk, tmp_path: Path) -> None:
     with pytest.raises(RefusedError):
         desk.ask("SELECT n FROM t")
-    with pytest.raises(RefusedError, match="leaves 0 values open"):
+    with pytest.raises(RefusedError, match="has 0 \\?"):
         desk.ask("SELECT COUNT(*) FROM t", "--param", "1")
     desk.policy = tmp_path / "none.toml"
     with pytest.raises(InputError):
@@ -108,20 +108,20 @@ def test_a_policy_without_a_ledger_is_warned_of(desk: Desk) -> None:
     desk.policy.write_text(POLICY.replace("spent.ledger", "none"))
     for extra in ([], ["--explain"]):
         _, told = desk.ask(*extra, "SELECT COUNT(*) FROM t")
-        assert "names no ledger" in told
+        assert "has no ledger" in told
         assert "in [budget]" in told
     desk.policy.write_text(POLICY)
     _, told = desk.ask("SELECT COUNT(*) FROM t")
-    assert "names no ledger" not in told
+    assert "has no ledger" not in told
 
 
 def test_an_explanation_promises_a_factor(desk: Desk) -> None:
     shown, _ = desk.ask("--explain", "--epsilon", "0.5", "SELECT COUNT(*) FROM t")
-    assert "A row is a unit" in shown
-    assert "no answer is more than e^0.5 times as likely." in shown
+    assert "Each row is a unit" in shown
+    assert "makes no answer more than e^0.5 times as likely." in shown
     grouped = "SELECT s, COUNT(*) FROM t GROUP BY s"
     shown, _ = desk.ask("--explain", "--epsilon", "2", "--delta", "1e-6", grouped)
-    assert "e^2 times as likely, but for delta." in shown
+    assert "e^2 times as likely, up to delta." in shown
 
 
 def test_a_unit_that_is_called_record_is_no_row(duck: Store, tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_a_unit_that_is_called_record_is_no_row(duck: Store, tmp_path: Path) -> 
         '[budget]\nepsilon = 1\nledger = "none"\n[tables.t]\nunit = "record"\nmax_rows = 2\n'
     )
     shown, _ = Desk(duck, path).ask("--explain", "SELECT COUNT(*) FROM t")
-    assert "A record is a unit" in shown
-    assert "at most 2 rows" in shown
+    assert "Each record is a unit" in shown
+    assert "At most 2 rows" in shown
 
 
 def test_the_page_warns_at_its_start(
@@ -141,4 +141,4 @@ def test_the_page_warns_at_its_start(
     for policy, warned in ((POLICY, False), (POLICY.replace("spent.ledger", "none"), True)):
         desk.policy.write_text(policy)
         open_page_database(duck.url, desk.policy).close()
-        assert ("names no ledger" in capsys.readouterr().err) is warned
+        assert ("has no ledger" in capsys.readouterr().err) is warned

@@ -1,1 +1,1 @@
-"""What releases cost together, and a budget that is charged before anything is read."""
+"""Composition of releases, and budgets that are charged before anything is read."""

@@ -1,11 +1,11 @@
 r"""Composition theorems: basic, advanced, optimal and zCDP.
 
-Basic composition: epsilons and deltas are added up.
-It holds for releases of any kind, also where the next one is chosen by what the last ones showed.
+Basic composition adds epsilons and deltas. It holds for any releases, also if each one is chosen
+after seeing the earlier ones.
 
-The optimal composition of releases that differ.
-An epsilon-DP release tells at most what randomised response does: a loss of epsilon with chance
-:math:`e^\varepsilon/(1+e^\varepsilon)`, else of -epsilon. Losses add up, and
+Optimal composition of different releases: an epsilon-DP release reveals at most what randomised
+response does, a loss of epsilon with probability :math:`e^\varepsilon/(1+e^\varepsilon)`, else
+-epsilon. Losses add up, and
 
 .. math:: \delta(e) = \sum_{\text{losses } l > e} p(l) (1 - e^{e-l})
 
@@ -34,9 +34,9 @@ Counts = Mapping[Cost, int]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An epsilon at a delta; or a rho where nothing was converted.
+    """An epsilon at a delta, or a rho if nothing was converted.
 
-    `by` says how it was found, and `caveats` what it does not cover.
+    `by` names the method, and `caveats` what the bound does not cover.
     """
 
     epsilon: float = math.inf
@@ -47,7 +47,7 @@ class Bound:
 
 
 def sum_amounts(amounts: Iterable[tuple[float, int]]) -> float:
-    """Add amounts up, each so many times, as the decimals that they are written as.
+    """Return the sum of amounts, each multiplied, in exact decimal arithmetic.
 
     >>> sum_amounts([(0.1, 3), (0.7, 1)])
     1.0
@@ -58,7 +58,7 @@ def sum_amounts(amounts: Iterable[tuple[float, int]]) -> float:
 
 
 def pairs(counts: Counts) -> list[tuple[float, float, int]]:
-    """Return (epsilon, delta, times) of what is not zCDP."""
+    """Return (epsilon, delta, times) of the costs that are not zCDP."""
     return [
         (cost.guarantee.epsilon, cost.guarantee.delta, times)
         for cost, times in counts.items()
@@ -67,7 +67,7 @@ def pairs(counts: Counts) -> list[tuple[float, float, int]]:
 
 
 def sum_rho(counts: Counts) -> float:
-    """Return the sum of rho of what is zCDP."""
+    """Return the sum of rho of the zCDP costs."""
     return sum_amounts(
         (cost.guarantee.rho, times)
         for cost, times in counts.items()
@@ -76,30 +76,31 @@ def sum_rho(counts: Counts) -> float:
 
 
 def own_delta(counts: Counts) -> float:
-    """Return the sum of the deltas that releases have of their own, at most 1."""
+    """Return the sum of the deltas of the releases, at most 1."""
     return min(1.0, sum_amounts((delta, times) for _, delta, times in pairs(counts)))
 
 
 def left_of(delta: float, own: float) -> float:
-    """Return what of a delta is left for a conversion, 0 if nothing is."""
+    """Return delta minus the deltas of the releases, at least 0."""
     return max(0.0, float(Fraction(repr(float(delta))) - Fraction(repr(float(own)))))
 
 
 def room(delta: float, own: float) -> float:
-    """Return what of a delta is left for the conversion of zCDP, or say that nothing is."""
-    left = left_of(delta, own)
-    if not left:
-        least = f"above {own:g}, which releases cost by themselves," if own else "above 0"
+    """Return the delta available for converting zCDP, or raise ParameterError."""
+    remainder = left_of(delta, own)
+    if not remainder:
+        least = f"above {own:g}, the sum of the releases' deltas," if own else "above 0"
         raise ParameterError(
-            f"What zCDP is in epsilon needs a delta {least} and below 1: delta=1e-6, --delta 1e-6."
+            f"Converting zCDP to epsilon needs a delta {least} and below 1, such as delta=1e-6 or"
+            " --delta 1e-6."
         )
-    return left
+    return remainder
 
 
 def basic(counts: Counts, delta: float) -> Bound:
-    """Add up epsilon and delta; rho is added up by itself, and converted once.
+    """Add epsilons and deltas; rho is added separately and converted once.
 
-    The conversion takes what of `delta` is left beside the deltas of the releases.
+    The conversion uses `delta` minus the deltas of the releases.
 
     References
     ----------
@@ -116,18 +117,18 @@ def basic(counts: Counts, delta: float) -> Bound:
 
 
 MOST = 100_000  # releases of one kind
-_ATOMS = 2**17  # losses that are kept as they are
-_CELLS = 2**14  # of the lattice on which more of them are rounded up
+_ATOMS = 2**17  # losses kept exactly
+_CELLS = 2**14  # of the lattice to which more losses are rounded up
 _SLACK = 1 + 1e-9  # for the rounding of sums of probabilities
 
-Law = tuple[Floats, Floats]  # losses, and their chances
+Law = tuple[Floats, Floats]  # losses and their probabilities
 
 
 def optimal(groups: list[tuple[float, int]], delta: float) -> float:
-    """Return the smallest epsilon, rounded up, whose delta is at most what is given.
+    """Return the smallest epsilon, rounded up, at which delta is sufficient.
 
-    `groups` are epsilons, and how often each is met. Where there are more than 2^17 different sums
-    of losses they are rounded up to a lattice, which can only make the epsilon larger.
+    `groups` are epsilons with their numbers of releases. More than 2^17 distinct sums of losses
+    are rounded up to a lattice, which can only increase the epsilon.
 
     >>> round(optimal([(0.1, 100)], 1e-6), 6)
     4.774568
@@ -142,13 +143,13 @@ def optimal(groups: list[tuple[float, int]], delta: float) -> float:
         if middle in (low, high):
             break
         count = int(np.searchsorted(-losses, -middle))
-        left = float(-np.expm1(middle - losses[:count]) @ chances[:count])
-        low, high = (low, middle) if left <= delta else (middle, high)
+        tail = float(-np.expm1(middle - losses[:count]) @ chances[:count])
+        low, high = (low, middle) if tail <= delta else (middle, high)
     return high
 
 
 def _law(groups: list[tuple[float, int]], step: float) -> Law:
-    """Return the law of the sum of all losses, in as few blocks as have room."""
+    """Return the distribution of the sum of all losses, exactly if it fits in one block."""
     blocks: list[Law] = [(np.zeros(1), np.ones(1))]
     for epsilon, times in sorted(groups, key=lambda group: (group[1], group[0])):
         losses, chances = _equal(epsilon, times)
@@ -161,17 +162,17 @@ def _law(groups: list[tuple[float, int]], step: float) -> Law:
             )
     if len(blocks) == 1:
         return blocks[0]
-    first, both = 0, np.ones(1)
+    first, mass = 0, np.ones(1)
     for block in blocks:
         cells = np.ceil(block[0] / step).astype(np.int64)
         first += int(cells.min())
-        both = np.convolve(both, np.bincount(cells - cells.min(), weights=block[1]))
-    losses = np.arange(first, first + len(both), dtype=np.float64) * step
-    return losses, both
+        mass = np.convolve(mass, np.bincount(cells - cells.min(), weights=block[1]))
+    losses = np.arange(first, first + len(mass), dtype=np.float64) * step
+    return losses, mass
 
 
 def _equal(epsilon: float, times: int) -> Law:
-    """Return the law of the sum of equal losses; logarithms keep it in range."""
+    """Return the distribution of the sum of equal losses, via logarithms."""
     count = np.arange(times + 1, dtype=np.float64)
     ways = np.zeros(times + 1)
     np.cumsum(np.log((times - count[1:] + 1) / count[1:]), out=ways[1:])
@@ -179,23 +180,23 @@ def _equal(epsilon: float, times: int) -> Law:
     return epsilon * (2 * count - times), np.exp(logs)
 
 
-_EXACT = 5_000  # equal releases that are counted one by one
+_EXACT = 5_000  # equal releases composed exactly
 _LARGE = 700.0  # an epsilon that adds up to itself
 
 Groups = list[tuple[float, int]]  # epsilon, and how often
 
 
 def advanced(counts: Counts, delta: float) -> Bound:
-    r"""Return the least of the bounds that hold, and say which it is.
+    r"""Return the smallest of several valid bounds, and its name.
 
-    They are the sum; the optimal composition, which is exact for what is known of the releases;
-    that of the mean and the range of the loss,
+    They are the sum; the optimal composition, which is exact given only the epsilons; the bound by
+    mean and range of the loss,
 
     .. math:: \sum_i \varepsilon_i \tanh(\varepsilon_i/2)
        + \sqrt{2 \ln(1/\delta) \sum_i \varepsilon_i^2}
 
-    (Hoeffding); and zCDP with epsilon^2/2 for a pure epsilon. Deltas of the releases are added up,
-    and `delta` is for all together.
+    (Hoeffding); and zCDP with epsilon^2/2 for a pure epsilon. Deltas of the releases are added,
+    and `delta` is the total.
 
     References
     ----------
@@ -204,20 +205,20 @@ def advanced(counts: Counts, delta: float) -> Bound:
     Murtagh, Vadhan. The Complexity of Computing the Optimal Composition of Differential Privacy.
     TCC 2016, Theorem 1.5: releases that differ.
     """
-    plain = basic(counts, delta)
-    left = left_of(delta, own_delta(counts))
-    if not left:
-        return plain
+    summed = basic(counts, delta)
+    remainder = left_of(delta, own_delta(counts))
+    if not remainder:
+        return summed
     groups, rho = _groups(counts), sum_rho(counts)
-    found = [
+    bounds = [
         Bound(epsilon, delta, by=by)
-        for epsilon, by in (_mixed(groups, rho, left) if rho else _pure(groups, left))
+        for epsilon, by in (_mixed(groups, rho, remainder) if rho else _pure(groups, remainder))
     ]
-    return min([plain, *found], key=lambda bound: bound.epsilon)
+    return min([summed, *bounds], key=lambda bound: bound.epsilon)
 
 
 def _groups(counts: Counts) -> Groups:
-    """Put equal epsilons together, the largest first; what costs nothing is left out."""
+    """Return positive epsilons with their numbers of releases, the largest first."""
     groups: Counter[float] = Counter()
     for epsilon, _, times in pairs(counts):
         groups[epsilon] += times
@@ -230,34 +231,34 @@ def _pure(groups: Groups, delta: float) -> list[tuple[float, str]]:
         return []
     squares = math.fsum(value * value * times for value, times in groups)
     mean = math.fsum(value * math.tanh(value / 2) * times for value, times in groups)
-    found = [
+    bounds = [
         (mean + math.sqrt(2 * math.log(1 / delta) * squares), "Hoeffding's bound of the loss"),
         (zcdp_epsilon(squares / 2, delta), "zCDP, converted once"),
     ]
     if len(groups) == 1 and groups[0][1] <= _EXACT:
-        return [*found, (equal(*groups[0], delta), "the optimal composition of equal releases")]
+        return [*bounds, (equal(*groups[0], delta), "the optimal composition of equal releases")]
     if max(times for _, times in groups) <= MOST:
-        found.append((optimal(groups, delta), "the optimal composition"))
-    return found
+        bounds.append((optimal(groups, delta), "the optimal composition"))
+    return bounds
 
 
 def _mixed(groups: Groups, rho: float, delta: float) -> list[tuple[float, str]]:
-    """Return bounds of pure releases beside zCDP: together, or with half of delta each."""
+    """Return bounds for pure releases and zCDP: jointly, or with half of delta each."""
     squares = math.fsum(value * value * times for value, times in groups)
-    found = [(zcdp_epsilon(rho + squares / 2, delta), "zCDP, converted once")]
+    bounds = [(zcdp_epsilon(rho + squares / 2, delta), "zCDP, converted once")]
     converted = zcdp_epsilon(rho, delta / 2)
-    return found + [
-        (sum_amounts([(epsilon, 1), (converted, 1)]), f"{by}, beside zCDP")
+    return bounds + [
+        (sum_amounts([(epsilon, 1), (converted, 1)]), f"{by}, plus zCDP")
         for epsilon, by in _pure(groups, delta / 2)
     ]
 
 
 def zcdp(counts: Counts, delta: float) -> Bound:
-    """Add up rho; a pure epsilon counts as epsilon^2/2, and delta is asked for the conversion.
+    """Add rho, with epsilon^2/2 for a pure epsilon, and convert the sum at delta.
 
-    A release of (epsilon, delta) is epsilon^2/2 but for its delta, which is set aside. With a
-    delta of 0 nothing is converted, and the bound is the sum of rho. It holds for releases that
-    are chosen by what the last ones showed, too, where none has a delta of its own.
+    An (epsilon, delta) release counts as epsilon^2/2, and its delta is set aside. With a delta of
+    0 nothing is converted, and the bound is the sum of rho. If no release has a delta of its own,
+    the bound also holds if each release is chosen after seeing the earlier ones.
 
     References
     ----------
@@ -277,7 +278,7 @@ def zcdp(counts: Counts, delta: float) -> Bound:
 
 
 def rho_of(cost: Cost) -> float:
-    """Return the rho of a release."""
+    """Return the rho of a release: its own, or epsilon^2/2."""
     return min(cost.rho, cost.guarantee.epsilon**2 / 2)
 
 

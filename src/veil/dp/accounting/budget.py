@@ -1,4 +1,4 @@
-"""A budget that is charged before anything is read, and refuses when it is spent."""
+"""Privacy budgets: charge each release in advance, and refuse when the budget is spent."""
 
 import os
 from collections import Counter
@@ -14,11 +14,11 @@ from veil.dp.accounting.compose import rule_of, terms_of, total
 from veil.dp.accounting.cost import Cost, Item, cost_of, whole_times
 from veil.dp.inputs import positive, share
 
-_SETTLED = "It holds where no cost was chosen by earlier answers."
+_SETTLED = "The bound holds only if no cost was chosen based on earlier answers."
 
 
 class Spent(NamedTuple):
-    """An epsilon and the delta that goes with it; as a number it is the epsilon."""
+    """An epsilon and its delta; ``float()`` gives the epsilon."""
 
     epsilon: float
     delta: float
@@ -28,34 +28,33 @@ class Spent(NamedTuple):
 
 
 class Budget:
-    """What all releases of some data may cost together.
+    """The total cost allowed for all releases of some data.
 
-    Whoever releases calls `spend` first, and releases if it returns. What would be too much raises
-    BudgetError, and then nothing is charged. With a `path` every charge is on the disk before
-    `spend` returns, so that a process that is killed before its answer has paid for it; and all
-    processes that name the same file share one budget. Without a path the budget lives in this
-    object, for all of its threads. Neither data nor answers are ever written.
+    Call `spend` before every release, and release only if it returns. If the cost would exceed the
+    budget, it raises BudgetError and charges nothing. With a `path`, every charge is on disk
+    before `spend` returns, so a process that is killed before its answer has paid for it, and all
+    processes that use the same file share one budget. Without a path, the budget lives in this
+    object and is shared by its threads. Neither data nor answers are ever written.
 
     Parameters
     ----------
     epsilon, delta
-        What may be spent in all. `delta` is what everything together may have; ``basic`` also
-        takes it to convert zCDP, ``zcdp`` and ``pld`` need it above 0.
+        The total budget. ``basic`` also uses delta to convert zCDP; ``zcdp`` and ``pld`` need it
+        above 0.
     accountant
-        How charges add up, as in `compose`. They are added as the decimals that they are written
-        as: ten times 0.1 is 1.
+        How charges are composed, as in `compose`. Decimals are added exactly: ten times 0.1 is 1.
     path
-        The ledger: a file for its owner alone, made when it is not there. Totals and accountant
-        are written into it, and it can be opened with no others.
+        The ledger: a file that only its owner can access, created if missing. It stores totals and
+        accountant, and opens only with the same ones.
     make
-        False: a ledger that is not there is not made, but refused.
+        Whether to create a missing ledger; if False, it is an error.
 
     Notes
     -----
-    With ``basic`` where no release is zCDP, and with ``zcdp`` where none has a delta of its own,
-    what is asked next may depend on earlier answers in any way, its epsilon included (Rogers,
-    Roth, Ullman, Vadhan 2016; Feldman, Zrnic 2021). Else, as always with ``advanced`` and ``pld``,
-    the costs, not the questions, must be settled beforehand: `cost` says so.
+    With ``basic`` if no release is zCDP, and with ``zcdp`` if no release has a delta of its own,
+    the next query may depend on earlier answers in any way, including its epsilon (Rogers, Roth,
+    Ullman, Vadhan 2016; Feldman, Zrnic 2021). Otherwise, and always with ``advanced`` and ``pld``,
+    the costs (not the queries) must be fixed in advance. The caveat of `cost` states this.
 
     Examples
     --------
@@ -77,41 +76,41 @@ class Budget:
     ) -> None:
         self._terms = _terms(epsilon, delta, accountant)
         if path is not None and not isinstance(path, str | os.PathLike):
-            raise ParameterError("The 'path' argument of a budget must name a file, or be None.")
+            raise ParameterError("The 'path' argument must be a file path or None.")
         self._book: Book = Memory() if path is None else File(Path(path), self._terms, make=make)
         self._known: tuple[Counter[Cost], Guarantee] | None = None
 
     @property
     def epsilon(self) -> float:
-        """What may be spent in all."""
+        """Total epsilon of the budget."""
         return self._terms.epsilon
 
     @property
     def delta(self) -> float:
-        """What delta everything together may have."""
+        """Total delta of the budget."""
         return self._terms.delta
 
     @property
     def accountant(self) -> str:
-        """How charges add up."""
+        """Name of the accountant."""
         return self._terms.accountant
 
     @property
     def durable(self) -> bool:
-        """Whether charges outlive this object: they do in a ledger."""
+        """Whether charges outlive this object (in a ledger)."""
         return isinstance(self._book, File)
 
     def spend(self, item: Item, times: int = 1, note: str = "") -> None:
-        """Charge an item so many times, or raise BudgetError and charge nothing.
+        """Charge an item `times` times, or raise BudgetError and charge nothing.
 
-        `note` is kept and shown as it is: it must say nothing of data or answers.
+        `note` is stored and shown unchanged: it must reveal nothing about data or answers.
         """
-        cost, each = cost_of(item)
-        count, line = each * whole_times(times), checked_note(note)
+        cost, item_times = cost_of(item)
+        count, line = item_times * whole_times(times), checked_note(note)
         if cost.guarantee.kind not in ("dp", "local-dp", "zcdp"):
             raise BudgetError(
-                f"A budget counts releases of which DP is proved, and not those of kind"
-                f" {cost.guarantee.kind}; nothing was released."
+                f"A budget needs releases with a DP guarantee. Got kind {cost.guarantee.kind}"
+                " instead. Nothing was released."
             )
         with self._book.writing() as page:
             self._check(page.counts, cost, count)
@@ -119,24 +118,24 @@ class Budget:
 
     @property
     def spent(self) -> Spent:
-        """What was spent by all charges together."""
+        """The composed cost of all charges."""
         whole = self.cost
         return Spent(whole.epsilon, whole.delta)
 
     @property
     def remaining(self) -> Spent:
-        """What of the totals is left."""
+        """The budget minus what was spent."""
         spent = self.spent
         account = self._account(spent)
         return Spent(account.left("epsilon"), account.left("delta"))
 
     @property
     def cost(self) -> Guarantee:
-        """What holds of all releases together, with what that does not cover."""
-        counts, known = self._book.counts(), self._known
-        if known is None or known[0] != counts:
-            self._known = known = (counts, self._total(counts))
-        return known[1]
+        """The guarantee for all releases together, with its caveats."""
+        counts, cached = self._book.counts(), self._known
+        if cached is None or cached[0] != counts:
+            self._known = cached = (counts, self._total(counts))
+        return cached[1]
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -154,7 +153,7 @@ class Budget:
         return Account(limits, {"epsilon": spent.epsilon, "delta": spent.delta})
 
     def _check(self, counts: Counter[Cost], cost: Cost, times: int) -> None:
-        """Refuse what does not add up with the rest, and what is too much."""
+        """Raise BudgetError if a charge does not compose with the rest or exceeds the budget."""
         fresh = Counter({cost: times})
         _require_alike(counts, cost)
         if self._terms.accountant == "basic" and not _has_zcdp(counts + fresh):
@@ -165,7 +164,7 @@ class Budget:
             self._compare(counts + fresh)
 
     def _is_cheap(self, counts: Counter[Cost]) -> bool:
-        """Tell whether the plain sum has room already, before anything better is computed."""
+        """Return whether the plain sum already fits, before a tighter bound is computed."""
         if self._terms.accountant not in ("advanced", "pld") or _has_zcdp(counts):
             return False
         return self._fits(total(counts, self._terms.delta, "basic"))
@@ -173,18 +172,18 @@ class Budget:
     def _compare(self, counts: Counter[Cost]) -> None:
         try:
             whole = self._total(counts)
-        except ParameterError:  # nothing of delta is left for a conversion
+        except ParameterError:  # no delta remains for a conversion
             raise BudgetError(
-                "With the release, all of them would have a larger delta than the"
-                f" {self._terms.delta:g} of the budget; nothing was released."
+                "This release would exceed the budget: the total delta would be above"
+                f" {self._terms.delta:g}. Nothing was released."
             ) from None
-        self._known = (counts, whole)  # it need not be followed again when it is asked for
+        self._known = (counts, whole)  # cached for `cost`
         if not self._fits(whole):
             raise BudgetError(
-                f"With the release, epsilon would be {number_of(whole.epsilon)} in all at delta"
-                f" {whole.delta:g}, and {number_of(self._terms.epsilon)} at"
-                f" {self._terms.delta:g} may be spent ({self._terms.accountant}); nothing was"
-                " released."
+                "This release would exceed the budget: the total epsilon would be"
+                f" {number_of(whole.epsilon)} at delta {whole.delta:g}, and the budget is"
+                f" {number_of(self._terms.epsilon)} at {self._terms.delta:g}"
+                f" ({self._terms.accountant}). Nothing was released."
             )
 
     def _fits(self, whole: Guarantee) -> bool:
@@ -193,7 +192,7 @@ class Budget:
 
 
 def _is_filter(accountant: str, counts: Counter[Cost]) -> bool:
-    """Tell whether the sum holds for costs that were chosen by earlier answers, too."""
+    """Return whether the bound also holds for costs chosen based on earlier answers."""
     if accountant == "basic":
         return not _has_zcdp(counts)
     return accountant == "zcdp" and not any(cost.guarantee.delta for cost in counts)
@@ -204,19 +203,19 @@ def _has_zcdp(counts: Counter[Cost]) -> bool:
 
 
 def _require_alike(counts: Counter[Cost], cost: Cost) -> None:
-    """Refuse a release that speaks of other neighbours than those that were charged."""
-    known = next(iter(counts), cost).guarantee
-    if terms_of(known) != terms_of(cost.guarantee):
+    """Raise BudgetError if a release has a different unit or neighbours than earlier ones."""
+    previous = next(iter(counts), cost).guarantee
+    if terms_of(previous) != terms_of(cost.guarantee):
         raise BudgetError(
-            f"The budget counts releases of {_named(known)}, and not of {_named(cost.guarantee)},"
-            " which do not add up with them; nothing was released."
+            f"The budget counts releases with {_describe_unit(previous)}. Releases with"
+            f" {_describe_unit(cost.guarantee)} do not compose with them. Nothing was released."
         )
 
 
-def _named(told: Guarantee) -> str:
-    how = f" ({told.neighbours})" if told.neighbours else ""
-    local = "local " if told.kind == "local-dp" else ""
-    return f"{local}DP per {told.unit}{how}"
+def _describe_unit(guarantee: Guarantee) -> str:
+    how = f" ({guarantee.neighbours})" if guarantee.neighbours else ""
+    local = "local " if guarantee.kind == "local-dp" else ""
+    return f"{local}DP per {guarantee.unit}{how}"
 
 
 def _terms(epsilon: float, delta: float, accountant: str) -> Terms:

@@ -1,14 +1,11 @@
-"""Charges of a budget, kept in memory or in one SQLite database.
+"""Charges of a budget, in memory or in a SQLite database (the ledger).
 
-The tables of a ledger, and its rows as they are written and read.
+SQLite stores any value, and other programs can change the file, so everything read is checked, and
+values that Veil never writes count as damage.
 
-SQLite keeps whatever it is given, and a file can be changed by others than Veil: what is read is
-checked, and anything that is never written is damage.
-
-Charges in a file: one SQLite database that survives any end of the process.
-Every use opens the file anew: a process that forks, or a file that is put back from a copy, needs
-no care. What this process saw of a ledger it remembers: one that is gone, or that knows less than
-it did, is refused, and never begun anew.
+A ledger survives any end of the process. Every use reopens the file, so forks and files restored
+from a copy are safe. The process remembers the state of each ledger: a ledger that has disappeared
+or lost charges is refused, never recreated.
 """
 
 import contextlib
@@ -35,12 +32,12 @@ from veil.core.guarantee import Guarantee
 from veil.data.files import clear_stale, discard, open_part, settle_first
 from veil.dp.accounting.cost import Cost
 
-_LONGEST = 200  # letters of a note
+_LONGEST = 200  # characters of a note
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What was charged when, how many times, and the note of who charged it."""
+    """One charge: its time, cost, multiplicity and note."""
 
     number: int
     at: datetime
@@ -50,14 +47,14 @@ class Event:
 
 
 def checked_note(note: object) -> str:
-    """Return a note that is one short line."""
+    """Return the note if it is one short line, else raise ParameterError."""
     if not isinstance(note, str) or len(note) > _LONGEST or not (note.isprintable() or not note):
-        raise ParameterError(f"A note must be one line of at most {_LONGEST} letters.")
+        raise ParameterError(f"A note must be one line of at most {_LONGEST} characters.")
     return note
 
 
 class Terms(NamedTuple):
-    """What a budget was made for."""
+    """Totals and accountant of a budget."""
 
     epsilon: float
     delta: float
@@ -65,11 +62,11 @@ class Terms(NamedTuple):
 
 
 class Page(Protocol):
-    """The charges as they stand, for one change that nobody else comes between."""
+    """The charges during one exclusive change."""
 
     @property
     def counts(self) -> Counter[Cost]:
-        """How often each cost was charged."""
+        """Number of charges of each cost."""
 
     def add(self, cost: Cost, times: int, note: str) -> None:
         """Charge a cost."""
@@ -79,17 +76,17 @@ class Book(Protocol):
     """Charges, in memory or in a file."""
 
     def counts(self) -> Counter[Cost]:
-        """Return how often each cost was charged."""
+        """Return the number of charges of each cost."""
 
     def events(self) -> tuple[Event, ...]:
         """Return all charges, the oldest first."""
 
     def writing(self) -> AbstractContextManager[Page]:
-        """Give a page for one change: all of it is kept afterwards, or nothing if it raises."""
+        """Yield a page for one change, which is stored entirely, or not at all if it raises."""
 
 
 class Memory:
-    """A book that ends with its process."""
+    """Charges in memory, which end with the process."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -101,7 +98,7 @@ class Memory:
         return datetime.now().astimezone()
 
     def counts(self) -> Counter[Cost]:
-        """Return how often each cost was charged."""
+        """Return the number of charges of each cost."""
         with self._lock:
             return self._counts.copy()
 
@@ -112,7 +109,7 @@ class Memory:
 
     @contextmanager
     def writing(self) -> Iterator["_MemoryPage"]:
-        """Give a page; what was added to it counts when nothing was raised."""
+        """Yield a page whose additions are stored if nothing was raised."""
         with self._lock:
             page = _MemoryPage(self._counts.copy())
             yield page
@@ -132,7 +129,7 @@ class _MemoryPage:
 
 
 FORMAT = 1  # of the tables; a change of layout needs a new number
-_LATEST = 2.5e11  # seconds since 1970: what comes after has no date
+_LATEST = 2.5e11  # seconds since 1970: beyond the range of dates
 _KINDS = ("dp", "local-dp", "zcdp")
 _TABLES = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
@@ -145,7 +142,7 @@ _COLUMNS = "at, times, kind, epsilon, delta, rho, unit, neighbours, caveat, spec
 
 
 def make_tables(db: sqlite3.Connection, terms: Terms, now: float) -> None:
-    """Make the tables of a new ledger; its name tells it from any other in the same place."""
+    """Create the tables of a ledger, with a name that distinguishes it from later ones."""
     for statement in _TABLES:
         db.execute(statement)
     meta = {"format": FORMAT, "name": secrets.token_hex(16), "begun": now, **terms._asdict()}
@@ -153,7 +150,7 @@ def make_tables(db: sqlite3.Connection, terms: Terms, now: float) -> None:
 
 
 def read_meta(db: sqlite3.Connection) -> tuple[int, str, Terms]:
-    """Return the format of a ledger, its name, and what it was made for."""
+    """Return the format, name and terms of a ledger."""
     meta = dict(db.execute("SELECT name, value FROM meta"))
     terms = Terms(
         _amount(meta.get("epsilon")), _amount(meta.get("delta")), _text(meta.get("accountant"))
@@ -162,19 +159,20 @@ def read_meta(db: sqlite3.Connection) -> tuple[int, str, Terms]:
 
 
 def write_event(db: sqlite3.Connection, event: Event) -> int:
-    """Write a charge down, and return its number; what is infinite is NULL."""
-    told, cost = event.cost.guarantee, event.cost
-    made = db.execute(
+    """Store a charge and return its number; infinity is stored as NULL."""
+    guarantee, cost = event.cost.guarantee, event.cost
+    cursor = db.execute(
         f"INSERT INTO events ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - fixed names
-        (event.at.timestamp(), event.times, told.kind, _null(told.epsilon), told.delta,
-         _null(cost.rho), told.unit, told.neighbours, told.caveat, cost.spec, cost.rate,
+        (event.at.timestamp(), event.times, guarantee.kind, _null(guarantee.epsilon),
+         guarantee.delta, _null(cost.rho), guarantee.unit, guarantee.neighbours,
+         guarantee.caveat, cost.spec, cost.rate,
          event.note),
     )  # fmt: skip
-    return int(made.lastrowid or 0)
+    return int(cursor.lastrowid or 0)
 
 
 def read_events(db: sqlite3.Connection, after: int) -> Iterator[Event]:
-    """Yield the charges after a number; a gap in the numbers is damage."""
+    """Yield the charges after a number; a gap in the numbers counts as damage."""
     rows = db.execute(
         f"SELECT number, {_COLUMNS} FROM events WHERE number > ? ORDER BY number",  # noqa: S608 - fixed names
         (after,),
@@ -198,14 +196,14 @@ def read_events(db: sqlite3.Connection, after: int) -> Iterator[Event]:
         if number != expected or kind not in _KINDS or _count(times) < 1:
             raise sqlite3.DatabaseError
         own = _amount(rho, math.inf)
-        told = Guarantee(
+        guarantee = Guarantee(
             kind, _amount(epsilon, math.inf), unit=_text(unit), caveat=_text(caveat),
             delta=_share(delta), rho=own if kind == "zcdp" else math.inf,
             neighbours=_text(neighbours),
         )  # fmt: skip
-        if math.isinf(told.rho if kind == "zcdp" else told.epsilon):
+        if math.isinf(guarantee.rho if kind == "zcdp" else guarantee.epsilon):
             raise sqlite3.DatabaseError
-        cost = Cost(told, _text(spec), _share(rate), own)
+        cost = Cost(guarantee, _text(spec), _share(rate), own)
         yield Event(number, _moment(at), cost, times, _text(note))
 
 
@@ -222,14 +220,14 @@ def _amount(value: object, missing: float | None = None) -> float:
 
 
 def _share(value: object) -> float:
-    if (found := _amount(value)) <= 1:
-        return found
+    if (number := _amount(value)) <= 1:
+        return number
     raise sqlite3.DatabaseError
 
 
 def _moment(value: object) -> datetime:
-    if (found := _amount(value)) < _LATEST:
-        return datetime.fromtimestamp(found).astimezone()
+    if (seconds := _amount(value)) < _LATEST:
+        return datetime.fromtimestamp(seconds).astimezone()
     raise sqlite3.DatabaseError
 
 
@@ -247,45 +245,45 @@ def _text(value: object) -> str:
 
 _FORMER = re.compile(r"\.ledger-[a-z0-9_]{8}(-journal)?")
 _FRESH = 60.0  # seconds
-_WAIT = 60.0  # seconds for another process to finish its writing
-_OTHERS = 0o077  # may be used in any way by the group or by all
+_WAIT = 60.0  # seconds to wait for a writing process
+_OTHERS = 0o077  # any access by the group or others
 _PRAGMAS = (
     "journal_mode=DELETE",
-    "synchronous=EXTRA",  # FULL, and the folder is synced, too: a commit outlives a loss of power
+    "synchronous=EXTRA",  # FULL, plus a sync of the folder: commits survive a loss of power
     "fullfsync=ON",
     "temp_store=MEMORY",
     "trusted_schema=OFF",
 )
-_AGAIN = "put a copy of it back, or name another file, which will know nothing of what was spent."
-_BROKEN = ("no such", "decode", "malformed")  # what SQLite says of files that are not as they were
-_SEEN: dict[str, tuple[str, int]] = {}  # ledgers of this process: their name, and the last charge
+_AGAIN = "Restore it from a copy, or choose another file, which knows nothing of earlier spending."
+_BROKEN = ("no such", "decode", "malformed")  # parts of SQLite's messages about damaged files
+_SEEN: dict[str, tuple[str, int]] = {}  # ledgers used by this process: name and last charge
 
 
 def _empty_ledger(terms: Terms) -> bytes:
-    """Return the bytes of a ledger without a charge, made in memory."""
+    """Return the bytes of a new ledger without charges."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         make_tables(db, terms, time.time())
         return db.serialize()
 
 
 def _clear_former(folder: Path) -> None:
-    """Remove ledgers that killed processes left unfinished until version 0.2.0.
+    """Remove temporary ledgers that killed processes left behind (until version 0.2.0).
 
-    They were in use for an instant: those of the last minute stay.
+    They were used only briefly, but those of the last minute stay.
     """
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _FORMER.fullmatch(entry.name):
                 with contextlib.suppress(OSError):
-                    found = entry.stat(follow_symlinks=False)
-                    own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-                    fresh = time.time() - found.st_mtime <= _FRESH
-                    if own and not fresh and stat.S_ISREG(found.st_mode):
+                    state = entry.stat(follow_symlinks=False)
+                    own = not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
+                    fresh = time.time() - state.st_mtime <= _FRESH
+                    if own and not fresh and stat.S_ISREG(state.st_mode):
                         Path(entry.path).unlink()
 
 
 class File:
-    """A book that all processes share which name its file."""
+    """Charges in a file that is shared by all processes that use it."""
 
     def __init__(self, path: Path, terms: Terms, *, make: bool = True) -> None:
         self._path, self._terms = path, terms
@@ -297,12 +295,12 @@ class File:
             _clear_former(Path(self._place).parent)
             if make and not path.exists():
                 self._make()
-        with self._open("BEGIN IMMEDIATE") as db:  # a file that cannot be written is refused now
+        with self._open("BEGIN IMMEDIATE") as db:  # raises now if the file cannot be written
             if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 raise LedgerError(self._damaged)
 
     def counts(self) -> Counter[Cost]:
-        """Return how often each cost was charged."""
+        """Return the number of charges of each cost."""
         with self._open("BEGIN"):
             return self._counts.copy()
 
@@ -313,17 +311,17 @@ class File:
 
     @contextmanager
     def writing(self) -> Iterator["_FilePage"]:
-        """Give a page for one change: all of it is on the disk afterwards, or nothing."""
+        """Yield a page for one change, which is then on disk entirely, or not at all."""
         with self._open("BEGIN IMMEDIATE") as db:
             page = _FilePage(db, self._counts.copy())
             yield page
             db.execute("COMMIT")
             self._see(page.last)
-            self._require_private()  # and still there: what was charged elsewhere counts nowhere
+            self._require_private()  # still in place: charges to a moved file would be lost
 
     @contextmanager
     def _open(self, begin: str) -> Iterator[sqlite3.Connection]:
-        """Give a connection within a transaction that has read all charges."""
+        """Yield a connection in a transaction, after reading all charges."""
         with self._lock, self._explained():
             self._require_private()
             uri = f"file:{quote(self._place)}?mode=rw"
@@ -341,22 +339,24 @@ class File:
                         db.execute("ROLLBACK")
 
     def _read(self, db: sqlite3.Connection) -> None:
-        """See that it is the ledger that it was, and count what others charged meanwhile."""
+        """Check that the ledger is the same as before, and count charges by other processes."""
         form, name, terms = read_meta(db)
         if form != FORMAT:
-            raise LedgerError(f"The ledger {self._path} is of another version of Veil; update.")
+            raise LedgerError(
+                f"The ledger {self._path} was written by another version of Veil. Update Veil."
+            )
         if terms != self._terms:
             raise LedgerError(
-                f"The ledger {self._path} was made for epsilon {number_of(terms.epsilon)}, delta"
-                f" {terms.delta:g} and the accountant {terms.accountant}; open it with these, or"
-                " name another file."
+                f"The ledger {self._path} was created for epsilon {number_of(terms.epsilon)},"
+                f" delta {terms.delta:g} and the accountant {terms.accountant}. Use these, or"
+                " choose another file."
             )
         (last,) = db.execute("SELECT COALESCE(MAX(number), 0) FROM events").fetchone()
-        seen, least = _SEEN.get(self._place, (name, 0))
-        if seen != name or last < max(least, self._last) or self._name not in ("", name):
+        previous, least = _SEEN.get(self._place, (name, 0))
+        if previous != name or last < max(least, self._last) or self._name not in ("", name):
             raise LedgerError(
                 f"The ledger {self._path} is not the one that this program used before, or has"
-                f" lost charges since; {_AGAIN}"
+                f" lost charges since. {_AGAIN}"
             )
         for event in read_events(db, self._last):
             self._counts[event.cost] += event.times
@@ -365,15 +365,16 @@ class File:
         self._see(self._last)
 
     def _see(self, last: int) -> None:
-        """Remember that charges up to a number were there."""
+        """Remember that the ledger had charges up to this number."""
         _, least = _SEEN.get(self._place, ("", 0))
         _SEEN[self._place] = (self._name, max(least, last))
 
     def _make(self) -> None:
-        """Make a ledger that appears whole, or not at all; another process may be faster."""
+        """Create the ledger atomically, unless another process was faster."""
         if self._place in _SEEN:
             raise LedgerError(
-                f"The ledger {self._path} is gone, and what was spent cannot be told; {_AGAIN}"
+                f"The ledger {self._path} is missing, so the budget spent so far is unknown."
+                f" {_AGAIN}"
             )
         folder = Path(self._place).parent
         content = _empty_ledger(self._terms)
@@ -388,39 +389,41 @@ class File:
             discard(handle, part)
 
     def _require_private(self) -> None:
-        """Refuse what is no file of its owner alone, or cannot be written.
+        """Raise LedgerError unless the file is writable and private to its owner.
 
-        The file is never opened for it: to close it again would drop the locks of SQLite.
+        The file is not opened for this check: closing it would release the locks of SQLite.
         """
         try:
             state = Path(self._place).stat()
         except FileNotFoundError:
             raise LedgerError(
-                f"The ledger {self._path} is gone, and what was spent cannot be told; {_AGAIN}"
+                f"The ledger {self._path} is missing, so the budget spent so far is unknown."
+                f" {_AGAIN}"
             ) from None
         if not stat.S_ISREG(state.st_mode):
-            raise LedgerError(f"The ledger {self._path} is no file; name another.")
+            raise LedgerError(f"The ledger {self._path} is not a file. Choose another path.")
         if not state.st_size:
-            raise LedgerError(f"The ledger {self._path} is empty; {_AGAIN}")
+            raise LedgerError(f"The ledger {self._path} is empty. {_AGAIN}")
         if os.name == "posix" and state.st_mode & _OTHERS:
             raise LedgerError(
-                f"Others can use the ledger {self._path}; run: chmod go-rwx '{self._path}'."
+                f"Other users can access the ledger {self._path}. Run: chmod go-rwx"
+                f" '{self._path}'."
             )
         if not state.st_mode & stat.S_IWUSR:
             raise LedgerError(
-                f"The ledger {self._path} cannot be written; run: chmod u+w '{self._path}'."
+                f"The ledger {self._path} is not writable. Run: chmod u+w '{self._path}'."
             )
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn faults of the file into one sentence; nothing is released without a ledger."""
+        """Raise file errors as LedgerError; nothing is released without a ledger."""
         try:
             yield
         except sqlite3.OperationalError as error:
             if any(words in str(error) for words in _BROKEN):
                 raise LedgerError(self._damaged) from None
-            held = "another program holds it" if "locked" in str(error) else ""
-            reason = held or "it cannot be read or written, or the disk is full"
+            busy = "another program has locked it" if "locked" in str(error) else ""
+            reason = busy or "it cannot be read or written, or the disk is full"
             raise LedgerError(f"The ledger {self._path} cannot be used: {reason}.") from None
         except sqlite3.Error:
             raise LedgerError(self._damaged) from None
@@ -432,7 +435,7 @@ class File:
     @property
     def _damaged(self) -> str:
         return (
-            f"The ledger {self._path} is damaged, so that what was spent cannot be told; {_AGAIN}"
+            f"The ledger {self._path} is damaged, so the budget spent so far is unknown. {_AGAIN}"
         )
 
 
@@ -446,7 +449,7 @@ class _FilePage:
 
 
 def _sync(folder: Path) -> None:
-    """Have the name of a new file on the disk."""
+    """Sync the folder, so that the name of a new file is on disk."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""What several releases cost together: of the same data, of groups, and of disjoint data."""
+"""Compose the costs of several releases: of the same data, for groups, and of disjoint data."""
 
 import math
 from collections import Counter
@@ -16,27 +16,27 @@ from veil.dp.mechanism import ADD_REMOVE, REPLACED
 from veil.dp.mechanisms.gaussian import REPLACED as REPLACED_RHO
 
 _GROUP = (
-    "To replace a record is to remove one and to add one: epsilon is then twice as large, and"
+    "Replacing a record is removing one and adding one: epsilon is then twice as large, and"
     " delta 1 + e^epsilon times as large."
 )
 
 
 def without_replaced(caveat: str) -> str:
-    """Leave out what a release says of replacing a record."""
+    """Remove the sentence of a caveat on replacing a record."""
     return caveat.replace(REPLACED, "").replace(REPLACED_RHO, "").strip()
 
 
 def join_caveats(guarantees: Iterable[Guarantee], bound: Bound) -> str:
-    """Join the caveats of the releases and of the bound; what replacing costs is told anew.
+    """Join the caveats of the releases and of the bound, with a new sentence on replacing.
 
-    A release says by what its own epsilon or rho grows then; together it is something else, unless
-    all of it is pure, or zCDP.
+    The factor by which epsilon or rho grows when a record is replaced is different for the
+    composition unless it is pure DP or zCDP.
     """
     sentences: dict[str, None] = {}
     replaced = False
-    for one in guarantees:
-        rest = without_replaced(one.caveat)
-        replaced |= rest != one.caveat.strip()
+    for guarantee in guarantees:
+        rest = without_replaced(guarantee.caveat)
+        replaced |= rest != guarantee.caveat.strip()
         sentences |= {rest: None} if rest else {}
     sentences |= dict.fromkeys(bound.caveats)
     if replaced:
@@ -52,18 +52,18 @@ ACCOUNTANTS: dict[str, Callable[[Counts, float], Bound]] = {
     "pld": pld,
     "zcdp": zcdp,
 }
-_KINDS: tuple[set[Kind], ...] = ({"dp", "zcdp"}, {"local-dp"})  # that are added up here
+_KINDS: tuple[set[Kind], ...] = ({"dp", "zcdp"}, {"local-dp"})  # that are composed here
 _SAMPLE = (
-    "Of zCDP no gain by sampling is proved: what is released of a sample is counted as if it were"
-    " of all records. The accountant pld counts the sample, with a far smaller epsilon."
+    "No gain by sampling is proved for zCDP: releases of a sample are counted as releases of all"
+    " records. The accountant pld accounts for sampling, with a far smaller epsilon."
 )
-_NONE = "Together with a release of which nothing is proved, nothing is."
+_NONE = "Nothing is proved for a composition that includes a release without a guarantee."
 
 
 def compose(
     items: Item | Iterable[Item], delta: float = 0.0, accountant: str = "basic"
 ) -> Guarantee:
-    """Return what holds when all items are released of the same data.
+    """Return the guarantee of releasing all items from the same data.
 
     Parameters
     ----------
@@ -71,23 +71,23 @@ def compose(
         Mechanisms, oracles, their specs, guarantees, ``sampled(mechanism, q)``, or pairs
         ``(item, times)``.
     delta
-        The delta that everything together may have. `basic` needs it only to convert zCDP; with
-        the others it buys a smaller epsilon.
+        Delta of the total. `basic` needs it only to convert zCDP; with the others it buys a
+        smaller epsilon.
     accountant
         ``basic`` adds epsilons and deltas. ``advanced`` takes the best of several theorems, and is
-        never worse. ``zcdp`` adds rho, and converts it once; with a delta of 0 the result is zCDP.
-        ``pld`` follows the law of the losses itself (dp-accounting, extra `accounting`; Gaussians
-        alone are exact without it). It is the one to take for samples of ``gaussian`` and
+        never worse. ``zcdp`` adds rho and converts it once; with a delta of 0 the result is zCDP.
+        ``pld`` composes the privacy loss distributions (dp-accounting, extra `accounting`;
+        Gaussians only are exact without it). Use it for sampled ``gaussian`` and
         ``discrete_gaussian``: the others count them as if no sample was taken.
 
     Notes
     -----
-    The list must not depend on what was released. Whoever chooses the next epsilon by the last
-    answer has a bound from ``basic`` where no item is zCDP, and from ``zcdp`` where none has a
-    delta of its own. What is asked at a cost that is settled may always depend on earlier answers.
+    The list must not depend on what was released. If each epsilon is chosen based on earlier
+    answers, the bound holds for ``basic`` if no item is zCDP, and for ``zcdp`` if none has a delta
+    of its own. Queries at costs fixed in advance may always depend on earlier answers.
 
-    A release of which nothing is proved, or two that differ in what a neighbour is, make the
-    result `none`, with a caveat that says why.
+    If a release has no guarantee, or two releases define neighbours differently, the result is
+    `none`, and the caveat gives the reason.
 
     Examples
     --------
@@ -100,18 +100,18 @@ def compose(
 
 
 def total(counts: Counts, delta: float, accountant: str) -> Guarantee:
-    """Return what costs that were counted add up to."""
+    """Return the composition of counted costs."""
     rule = rule_of(accountant)
     allowed = share("delta", delta, zero=True)
     if not counts:
         return Guarantee("dp", 0.0, unit="record", neighbours=ADD_REMOVE)
     guarantees = sorted({cost.guarantee for cost in counts}, key=repr)
-    first, kinds = guarantees[0], {one.kind for one in guarantees}
-    if not any(kinds <= known for known in _KINDS):
+    first, kinds = guarantees[0], {guarantee.kind for guarantee in guarantees}
+    if not any(kinds <= family for family in _KINDS):
         return _folded(counts)
-    if len({terms_of(one) for one in guarantees}) > 1:
+    if len({terms_of(guarantee) for guarantee in guarantees}) > 1:
         return _none(guarantees, "Releases that differ in unit or neighbours do not add up.")
-    if any(_is_unbounded(one) for one in guarantees):
+    if any(_is_unbounded(guarantee) for guarantee in guarantees):
         return _none(guarantees, _NONE)
     bound = rule(counts, allowed)
     return Guarantee(
@@ -128,41 +128,46 @@ def total(counts: Counts, delta: float, accountant: str) -> Guarantee:
 
 
 def _unsampled(counts: Counts, rule: Callable[[Counts, float], Bound]) -> str:
-    """Return where to look for the gain of a sample, if the accountant has none."""
+    """Return a hint at pld if the accountant ignores the gain of sampling."""
     missed = any(cost.rate < 1 and cost.guarantee.kind == "zcdp" and cost.spec for cost in counts)
     return _SAMPLE if missed and rule is not pld else ""
 
 
-def terms_of(one: Guarantee) -> tuple[object, ...]:
-    """Return what two guarantees must have in common to be added up."""
-    local = one.kind == "local-dp"
-    return local, one.metric, one.unit.partition(" (")[0], one.neighbours
+def terms_of(guarantee: Guarantee) -> tuple[object, ...]:
+    """Return the properties that guarantees must share to be composed."""
+    local = guarantee.kind == "local-dp"
+    return local, guarantee.metric, guarantee.unit.partition(" (")[0], guarantee.neighbours
 
 
 def rule_of(accountant: str) -> Callable[[Counts, float], Bound]:
-    """Return an accountant by its name."""
+    """Return the accountant of this name."""
     if not isinstance(accountant, str) or accountant not in ACCOUNTANTS:
         raise unknown_name("accountant", str(accountant), tuple(ACCOUNTANTS))
     return ACCOUNTANTS[accountant]
 
 
-def _is_unbounded(one: Guarantee) -> bool:
-    return (one.rho if one.kind == "zcdp" else one.epsilon) == float("inf") or one.delta >= 1
+def _is_unbounded(guarantee: Guarantee) -> bool:
+    return (guarantee.rho if guarantee.kind == "zcdp" else guarantee.epsilon) == float(
+        "inf"
+    ) or guarantee.delta >= 1
 
 
 def _none(guarantees: Iterable[Guarantee], why: str) -> Guarantee:
-    caveats = dict.fromkeys(one.caveat for one in guarantees if one.caveat)
+    caveats = dict.fromkeys(guarantee.caveat for guarantee in guarantees if guarantee.caveat)
     unit = next(iter(guarantees)).unit
     return Guarantee("none", unit=unit, caveat=" ".join([*caveats, why]))
 
 
 def _folded(counts: Counts) -> Guarantee:
-    """Add up guarantees of other kinds as they do it themselves: they become none, or a sum."""
+    """Compose guarantees of other kinds by their own operators: the result is none, or a sum."""
     merged: Counter[Guarantee] = Counter()
     for cost, times in counts.items():
         merged[cost.guarantee] += times
-    parts = [one.compose(times, one.unit) for one, times in sorted(merged.items(), key=repr)]
-    if any(one.kind == "none" for one in parts):
+    parts = [
+        guarantee.compose(times, guarantee.unit)
+        for guarantee, times in sorted(merged.items(), key=repr)
+    ]
+    if any(guarantee.kind == "none" for guarantee in parts):
         return _none(parts, _NONE)
     whole = parts[0]
     for part in parts[1:]:
@@ -171,16 +176,16 @@ def _folded(counts: Counts) -> Guarantee:
 
 
 def group(guarantee: Item, k: int) -> Guarantee:
-    r"""Return what holds when up to k units differ instead of one.
+    r"""Return the guarantee if up to k units differ instead of one.
 
     .. math:: (k\varepsilon, \frac{e^{k\varepsilon} - 1}{e^\varepsilon - 1}\,\delta), \quad k^2\rho
 
     Parameters
     ----------
     guarantee
-        What is released: a guarantee, a mechanism, an oracle or its spec, as `compose` takes it.
+        The release: any item that `compose` accepts.
     k
-        How many units.
+        Number of units.
 
     References
     ----------
@@ -194,23 +199,23 @@ def group(guarantee: Item, k: int) -> Guarantee:
     >>> group("geometric(epsilon=0.5)", 2).unit
     'group of 2 records'
     """
-    one, count = _told(guarantee), whole_times(k)
-    if count == 1 or one.kind == "none":
-        return one
-    if one.kind not in ("dp", "local-dp", "zcdp"):
+    single, count = _single_guarantee(guarantee), whole_times(k)
+    if count == 1 or single.kind == "none":
+        return single
+    if single.kind not in ("dp", "local-dp", "zcdp"):
         raise ParameterError(
-            f"A group takes a guarantee of kind dp, local-dp or zcdp. Got {one.kind}."
+            f"A group needs a guarantee of kind dp, local-dp or zcdp. Got {single.kind} instead."
         )
     whole = replace(
-        one,
-        unit=f"group of {count:,} {one.unit}s",
-        neighbours=one.neighbours and f"{one.neighbours}, up to {count:,} times",
-        caveat=without_replaced(one.caveat),
+        single,
+        unit=f"group of {count:,} {single.unit}s",
+        neighbours=single.neighbours and f"{single.neighbours}, up to {count:,} times",
+        caveat=without_replaced(single.caveat),
     )
-    if one.kind == "zcdp":
-        return replace(whole, rho=one.rho * count**2)
-    epsilon = sum_amounts([(one.epsilon, count)]) if math.isfinite(one.epsilon) else math.inf
-    return replace(whole, epsilon=epsilon, delta=_delta(one, count))
+    if single.kind == "zcdp":
+        return replace(whole, rho=single.rho * count**2)
+    epsilon = sum_amounts([(single.epsilon, count)]) if math.isfinite(single.epsilon) else math.inf
+    return replace(whole, epsilon=epsilon, delta=_delta(single, count))
 
 
 def _delta(guarantee: Guarantee, k: int) -> float:
@@ -222,8 +227,8 @@ def _delta(guarantee: Guarantee, k: int) -> float:
     return min(1.0, grown * delta)
 
 
-def _told(item: object) -> Guarantee:
-    """Return the guarantee of one item; one that is released several times is added up."""
+def _single_guarantee(item: object) -> Guarantee:
+    """Return the guarantee of one item, composed if it is released several times."""
     cost, times = cost_of(item)
     if times == 1:
         return cost.guarantee
@@ -231,26 +236,26 @@ def _told(item: object) -> Guarantee:
 
 
 def parallel(guarantees: Item | Iterable[Item]) -> Guarantee:
-    """Return what holds for releases of disjoint parts of the data: the weakest of them.
+    """Return the guarantee of releases of disjoint parts of the data: the weakest of them.
 
-    A unit is in one part alone, and which it is follows from the unit alone. It holds where a unit
-    is added or removed; to replace one touches two parts, which is none here for guarantees that
-    speak of it. They are given as `compose` takes them.
+    Each unit must be in only one part, determined by the unit alone. The bound holds for adding or
+    removing a unit. Replacing a unit affects two parts, so guarantees with other neighbours give
+    `none`. Items are those that `compose` accepts.
 
     Examples
     --------
     >>> parallel([Guarantee("dp", 0.5), Guarantee("dp", 1.0, delta=1e-6)]).epsilon
     1.0
     """
-    parts = [_told(one) for one in as_list(guarantees)]
+    parts = [_single_guarantee(item) for item in as_list(guarantees)]
     if not parts:
-        raise ParameterError("Parallel composition takes guarantees, at least one.")
+        raise ParameterError("Parallel composition needs at least one guarantee.")
     whole = parts[0]
     for part in parts[1:]:
         whole = whole | part
     if len(parts) > 1 and whole.neighbours and "add or remove" not in whole.neighbours:
         return Guarantee("none", unit=whole.unit, caveat=whole.caveat).with_caveat(
-            "Releases of disjoint parts go together where a unit is added or removed; to change or"
-            " replace one touches two parts."
+            "Parallel composition holds only for adding or removing a unit, because changing or"
+            " replacing one affects two parts."
         )
     return whole

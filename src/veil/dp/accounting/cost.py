@@ -1,4 +1,4 @@
-"""What one release costs, and how often it is made."""
+"""The cost of one release, and its multiplicity."""
 
 import math
 from collections import Counter
@@ -20,14 +20,14 @@ from veil.dp.release import mechanism_or_oracle
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """One release made of a Poisson sample; which records are in it stays secret."""
+    """A release computed on a Poisson sample whose members stay secret."""
 
     of: Mechanism | Guarantee
     q: float
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proved of one release for the whole data, by epsilon and delta alone."""
+        """The guarantee of one release for the whole data, from epsilon and delta only."""
         return amplify(guarantee_of(self.of), self.q)
 
     def __str__(self) -> str:
@@ -35,11 +35,10 @@ class Sampled:
 
 
 def sampled(mechanism: str | Mechanism | Guarantee | Sampled, q: float) -> Sampled:
-    """Return a mechanism as it is run on a sample that takes each record with probability q.
+    """Return a mechanism run on a sample that includes each record with probability q.
 
-    Every record is taken or not by itself (Poisson sampling), anew for every release, and the
-    sample is told to nobody. A sample of fixed size, or batches that divide the data, are
-    something else, and this must not be used for them.
+    Records are sampled independently (Poisson sampling), again for every release, and the sample
+    stays secret. Do not use this for samples of fixed size or for batches that partition the data.
 
     Parameters
     ----------
@@ -58,15 +57,17 @@ def sampled(mechanism: str | Mechanism | Guarantee | Sampled, q: float) -> Sampl
     0.017037
     """
     if (rate := positive("q", q)) > 1:
-        raise ParameterError("The 'q' argument of a sample must be a number > 0 and <= 1.")
+        raise ParameterError("The 'q' argument must be a number > 0 and <= 1.")
     if isinstance(mechanism, Sampled):
         return Sampled(mechanism.of, mechanism.q * rate)
     of = mechanism if isinstance(mechanism, Guarantee) else named(mechanism)
-    told = guarantee_of(of)
-    if told.kind == "local-dp" or (told.neighbours and "add or remove" not in told.neighbours):
+    guarantee = guarantee_of(of)
+    if guarantee.kind == "local-dp" or (
+        guarantee.neighbours and "add or remove" not in guarantee.neighbours
+    ):
         raise ParameterError(
-            "A sample makes less of a guarantee under adding or removing a record alone; count the"
-            " mechanism as it is."
+            "Sampling improves only guarantees under adding or removing a record. Compose the"
+            " mechanism without sampled()."
         )
     return Sampled(of, rate)
 
@@ -76,27 +77,27 @@ def guarantee_of(of: Mechanism | Guarantee) -> Guarantee:
     return of if isinstance(of, Guarantee) else of.guarantee
 
 
-def amplify(told: Guarantee, q: float) -> Guarantee:
-    """Return what holds for all records when each is sampled with probability q.
+def amplify(guarantee: Guarantee, q: float) -> Guarantee:
+    """Return the guarantee for all records if each is sampled with probability q.
 
-    (epsilon, delta) becomes (ln(1 + q (e^epsilon - 1)), q delta). Of zCDP no such form is proved:
-    rho stays, which holds, too.
+    (epsilon, delta) becomes (ln(1 + q (e^epsilon - 1)), q delta). No such bound is proved for
+    zCDP, so rho stays, which is valid.
     """
-    if told.kind != "dp" or q == 1:
-        return told
-    if told.epsilon < 700:
-        epsilon = math.log1p(q * math.expm1(told.epsilon))
+    if guarantee.kind != "dp" or q == 1:
+        return guarantee
+    if guarantee.epsilon < 700:
+        epsilon = math.log1p(q * math.expm1(guarantee.epsilon))
     else:
-        epsilon = told.epsilon + math.log(q)
-    return replace(told, epsilon=min(told.epsilon, epsilon), delta=q * told.delta)
+        epsilon = guarantee.epsilon + math.log(q)
+    return replace(guarantee, epsilon=min(guarantee.epsilon, epsilon), delta=q * guarantee.delta)
 
 
 Item = Mechanism | Oracle | str | Guarantee | Sampled | tuple[Any, int] | list[Any]
 
 _MOST = 10**9  # releases
 _ITEMS = (
-    "An item must be a mechanism, an oracle, its spec, a guarantee, a sample of one, or a pair of"
-    " an item and how often it is released."
+    "An item must be a mechanism, its spec, a guarantee, a sampled mechanism, or a pair of an item"
+    " and its number of releases."
 )
 
 
@@ -104,9 +105,9 @@ _ITEMS = (
 class Cost:
     """One release as an accountant sees it.
 
-    `guarantee` is what is proved of it, on a sample if `rate` is below 1. `spec` names the
-    mechanism where it is one of the registry, for those who know its law; `rho` is what it is in
-    zCDP, where that is proved besides.
+    `guarantee` is that of one run, on a sample if `rate` is below 1. `spec` names a registered
+    mechanism, for accountants that know its distribution. `rho` is its zCDP parameter, if that is
+    also proved.
     """
 
     guarantee: Guarantee
@@ -115,12 +116,12 @@ class Cost:
     rho: float = math.inf
 
     def __str__(self) -> str:
-        told = self.spec or str(self.guarantee)
-        return told if self.rate == 1 else f"{told}, sampled at {self.rate:g}"
+        label = self.spec or str(self.guarantee)
+        return label if self.rate == 1 else f"{label}, sampled at {self.rate:g}"
 
 
 def cost_of(item: object) -> tuple[Cost, int]:
-    """Return what an item costs once, and how often it is meant.
+    """Return the cost of one release of an item, and its number of releases.
 
     >>> cost, times = cost_of((("geometric(epsilon=0.5)", 2), 3))
     >>> cost.guarantee.epsilon, times
@@ -128,19 +129,19 @@ def cost_of(item: object) -> tuple[Cost, int]:
     """
     item, times = _single(item)
     rate = item.q if isinstance(item, Sampled) else 1.0
-    told = getattr(item, "guarantee", None) if isinstance(item, Sampled | Component) else item
-    if not isinstance(told, Guarantee):
+    guarantee = getattr(item, "guarantee", None) if isinstance(item, Sampled | Component) else item
+    if not isinstance(guarantee, Guarantee):
         raise ParameterError(_ITEMS)
     of = item.of if isinstance(item, Sampled) else item
     spec = of.brief if isinstance(of, Mechanism) and _is_registered(of) else ""
-    if told.kind == "zcdp":
-        return Cost(told, spec, rate, told.rho), times
+    if guarantee.kind == "zcdp":
+        return Cost(guarantee, spec, rate, guarantee.rho), times
     rho = _rho(of) if spec and isinstance(of, Gaussian) and rate == 1 else math.inf
-    return Cost(told, spec, rate, rho), times
+    return Cost(guarantee, spec, rate, rho), times
 
 
 def _single(item: object) -> tuple[object, int]:
-    """Return a mechanism, a guarantee or a sample of one, and the product of all times."""
+    """Return the innermost item, and the product of all multiplicities."""
     times = 1
     while isinstance(item, tuple | list):
         if len(item) != 2:
@@ -151,7 +152,7 @@ def _single(item: object) -> tuple[object, int]:
 
 
 def costs_of(items: object) -> Counter[Cost]:
-    """Return how often each cost is met, whatever the order; a single item may stand alone."""
+    """Return the number of releases of each cost; `items` may be a single item."""
     counts: Counter[Cost] = Counter()
     for item in as_list(items):
         cost, times = cost_of(item)
@@ -160,9 +161,9 @@ def costs_of(items: object) -> Counter[Cost]:
 
 
 def as_list(items: object) -> list[object]:
-    """Return items as a list; a single one, or one with how often, may stand alone."""
-    alone = isinstance(items, str | Guarantee | Sampled | Component)
-    if alone or (isinstance(items, tuple | list) and len(items) == 2 and is_whole(items[1])):
+    """Return items as a list; `items` may be a single item or pair."""
+    single = isinstance(items, str | Guarantee | Sampled | Component)
+    if single or (isinstance(items, tuple | list) and len(items) == 2 and is_whole(items[1])):
         return [items]
     if not isinstance(items, Iterable):
         raise ParameterError(_ITEMS)
@@ -170,16 +171,16 @@ def as_list(items: object) -> list[object]:
 
 
 def whole_times(value: object) -> int:
-    """Return how often, as a whole number of at least 1."""
+    """Return a number of releases or units as an integer >= 1."""
     if not is_whole(value) or not 1 <= int(value) <= _MOST:  # type: ignore[call-overload]
         raise ParameterError(
-            "How often, or of how many, must be a whole number from 1 to 1,000,000,000."
+            "A number of releases or units must be an integer from 1 to 1,000,000,000."
         )
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def _is_registered(of: Mechanism) -> bool:
-    """Tell whether the spec of a mechanism leads to the very class."""
+    """Return whether the registry has this class under the name of the mechanism."""
     try:
         return MECHANISMS.get(of.name) is type(of)
     except VeilError:
@@ -187,8 +188,9 @@ def _is_registered(of: Mechanism) -> bool:
 
 
 def _rho(of: Gaussian) -> float:
-    """Return the zCDP of a Gaussian that was asked for by epsilon and delta.
+    """Return the rho of a Gaussian that was specified by epsilon and delta.
 
-    Its sigma is never below that of the continuous law, by which this is computed.
+    It is computed from the sigma of the continuous distribution; the actual sigma is never
+    smaller.
     """
     return of.sensitivity**2 / (2 * of.scale**2)

@@ -1,26 +1,27 @@
-r"""Privacy loss distributions: the tightest account, by dp-accounting.
+r"""Composition of privacy loss distributions, the tightest accountant (dp-accounting).
 
-The laws of mechanisms whose losses are known, as an accountant of losses takes them.
+The loss distributions of mechanisms are bounded as follows.
 
 *Discrete Laplace noise on an array.* A shift by n steps at slope s has, at the losses s (n - 2j),
-delta = 1 - e^(-sj), and in between what lies on the chord. Let one number move by a steps and
+delta = 1 - e^(-sj), and the chord in between. Let one number move by a steps and
 another by b >= a. At the loss e = s (a + b - 2j) >= 0 the delta of both together is
 
 .. math:: 1 - q^j \left(1 + \min(j, a) \frac{1-q}{1+q}\right) \le 1 - q^j, \quad q = e^{-s}
 
 which is below that of one number that moves by a + b; and all knots are those. So an array of L1
-sensitivity n is never worse than one number that moves by n, which is what is counted.
+sensitivity n is never worse than one number that moves by n, which is counted.
 
-*Laplace noise on a grid.* The chord lies above the delta of the continuous law, but below that of
-a continuous law whose epsilon is larger by 2 ln cosh(s/2) <= s^2/4. The grid makes s at most
-2^-20, so that the continuous law of epsilon + 2^-42 covers it, whatever the number of numbers.
+*Laplace noise on a grid.* The chord is above the delta of the continuous distribution, but below
+that of a continuous one whose epsilon is larger by 2 ln cosh(s/2) <= s^2/4. The grid makes s at
+most 2^-20, so the continuous distribution of epsilon + 2^-42 is an upper bound for any number of
+numbers.
 
-*Discrete Gaussian noise* has an exact law for one number. For an array it is **not** that of one
-number that moves by the L2 sensitivity: at sigma 0.3 and epsilon 25, four numbers that move by 1
-each have 3.9 times the delta of one that moves by 2. Hence a caveat.
+*Discrete Gaussian noise* has an exact loss distribution for one number. For an array it is **not**
+that of one number that moves by the L2 sensitivity: at sigma 0.3 and epsilon 25, four numbers that
+move by 1 each have 3.9 times the delta of one that moves by 2. Hence a caveat.
 
-Gaussians alone need no more than a closed form: those of mu_1, mu_2, ... together are one of
-sqrt(mu_1^2 + mu_2^2 + ...), mu being sensitivity over sigma.
+Gaussians only have a closed form: mu_1, mu_2, ... together are one Gaussian with
+sqrt(mu_1^2 + mu_2^2 + ...), where mu is sensitivity over sigma.
 
 References
 ----------
@@ -28,7 +29,7 @@ Koskela, Jalko, Honkela. Computing Tight Differential Privacy Guarantees Using F
 Doroshenko, Ghazi, Kamath, Kumar, Manurangsi. Connect the Dots: Tighter Discrete Approximations of
 Privacy Loss Distributions. PoPETs 2022(4).
 Zhu, Dong, Wang. Optimal Accounting of Differential Privacy via Characteristic Function. AISTATS
-2022, Theorem 10 (laws that dominate) and Theorem 11 (samples).
+2022, Theorem 10 (dominating pairs) and Theorem 11 (sampling).
 """
 
 import math
@@ -49,25 +50,25 @@ from veil.dp.mechanisms.gaussian import DiscreteGaussian, Gaussian
 from veil.dp.mechanisms.laplace import Geometric, Laplace
 
 IDEAL = (
-    "The losses of gaussian are counted with idealised numerics: their law is that of the"
-    " continuous normal, which is not proved for the grid that it is drawn on."
+    "The losses of gaussian are counted with idealised numerics, as those of the continuous normal"
+    " distribution, which is not proved for the grid on which the noise is drawn."
 )
 ONE_NUMBER = (
-    "The law of discrete_gaussian is that of one number in a release; for an array take zcdp."
+    "The losses of discrete_gaussian are those of one number per release. For arrays use zcdp."
 )
 _GRID = 2.0**-42  # what a grid adds to the epsilon of laplace, at most
-_STEPS = 2**12  # of a shift that is followed step by step
-_WIDE = 2.0**14  # sigma of a discrete Gaussian whose law is still summed up
+_STEPS = 2**12  # of a shift that is composed step by step
+_WIDE = 2.0**14  # largest sigma of a discrete Gaussian whose distribution is summed
 
 Form = Literal["laplace", "discrete laplace", "gaussian", "discrete gaussian", "pair", "zcdp"]
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """The losses of one release: a `form` with its numbers, on a sample if `rate` is below 1.
+    """The loss distribution of one release, on a sample if `rate` is below 1.
 
-    `size` is the epsilon of a Laplace law or of a pair, sensitivity over sigma of a Gaussian one,
-    and the rho of zCDP; `steps` is the shift of a discrete law; `delta` belongs to a pair.
+    `size` is epsilon for Laplace and pairs, sensitivity over sigma for Gaussians, and rho for
+    zCDP. `steps` is the shift of a discrete distribution. Only pairs use `delta`.
     """
 
     form: Form
@@ -79,18 +80,18 @@ class Law:
 
 
 def law_of(cost: Cost) -> Law:
-    """Return the law of a release; one that is not known is as bad as its guarantee allows."""
-    of = _named(cost.spec) if cost.spec else None
+    """Return the loss distribution of a release, or the worst one that its guarantee allows."""
+    of = _load_mechanism(cost.spec) if cost.spec else None
     if of is not None and (own := _own(of, cost.rate)) is not None:
         return own
-    told = cost.guarantee
-    if told.kind == "zcdp":
-        return Law("zcdp", told.rho)
-    return Law("pair", told.epsilon, delta=told.delta)
+    guarantee = cost.guarantee
+    if guarantee.kind == "zcdp":
+        return Law("zcdp", guarantee.rho)
+    return Law("pair", guarantee.epsilon, delta=guarantee.delta)
 
 
-def _named(spec: str) -> Mechanism | None:
-    """Return the mechanism of a spec; that of a plugin may be gone since it was charged."""
+def _load_mechanism(spec: str) -> Mechanism | None:
+    """Return the mechanism of a spec, or None if its plugin is no longer installed."""
     try:
         return named(spec)
     except VeilError:
@@ -119,19 +120,19 @@ def _geometric(of: Geometric, rate: float) -> Law:
     return Law("laplace", of.epsilon + slope * slope / 4, rate=rate)
 
 
-_ROUNDING = 1e-13  # of the transforms, in delta: ten times what was seen, and as much below
-_EACH = 1e-15  # of every release beyond
-_VISIBLE = 10  # times the rounding is a delta that can be told from it
-_TAILS = 1e-15  # of losses that are taken for infinite, in each composition
-_STEP = 1e-4  # of losses, or finer where they are small
+_ROUNDING = 1e-13  # error of the transforms in delta: ten times what was observed
+_EACH = 1e-15  # additional error per release
+_VISIBLE = 10  # a delta must be this many times the rounding error
+_TAILS = 1e-15  # probability of losses counted as infinite, per composition
+_STEP = 1e-4  # of losses, or finer if they are small
 _CELLS = 2**20  # of the lattice of losses, at most
 
 
 def convolve(laws: Mapping[Law, int], delta: float) -> float:
-    """Return the epsilon at a delta of all losses together, infinite where there is none.
+    """Return the epsilon of the composition at a delta, or infinity.
 
-    The transforms round up to 1e-16 of delta for every release, in either direction: a multiple
-    of it is taken off, and a delta that is not far above it has no epsilon.
+    The transforms have errors of up to 1e-16 in delta per release, in either direction. A multiple
+    of that is subtracted from delta; a delta not far above it gives infinity.
     """
     rounding = _ROUNDING + _EACH * sum(laws.values())
     if delta < _VISIBLE * rounding:
@@ -159,7 +160,7 @@ def _library() -> tuple[Any, Any]:
 
 
 def _losses(pld: Any, common: Any, law: Law, step: float) -> Any:  # noqa: ANN401 - it has no types
-    """Return the distribution of the losses of one release, rounded to the safe side."""
+    """Return the loss distribution of one release, rounded pessimistically."""
     if law.form == "pair":
         pair = common.DifferentialPrivacyParameters(law.size, law.delta)
         return pld.from_privacy_parameters(pair, value_discretization_interval=step)
@@ -178,7 +179,7 @@ def _losses(pld: Any, common: Any, law: Law, step: float) -> Any:  # noqa: ANN40
 
 
 def _step(laws: Mapping[Law, int]) -> float:
-    """Return a step that is small beside every loss, and leaves the lattice at a size."""
+    """Return a step that is small relative to every loss but keeps the lattice small."""
     spreads = {law: _spread(law) for law in laws}
     squares = math.fsum(times * spreads[law] ** 2 for law, times in laws.items())
     most = math.fsum(times * _range(law) for law, times in laws.items())
@@ -188,7 +189,7 @@ def _step(laws: Mapping[Law, int]) -> float:
 
 
 def _spread(law: Law) -> float:
-    """Return about the standard deviation of the losses of one release."""
+    """Return the approximate standard deviation of the losses of one release."""
     if "gaussian" in law.form:
         far = law.rate * math.sqrt(math.expm1(min(law.size**2, 50.0)))
         return min(law.size, far)
@@ -196,49 +197,51 @@ def _spread(law: Law) -> float:
 
 
 def _range(law: Law) -> float:
-    """Return about the largest loss of one release."""
+    """Return the approximate largest loss of one release."""
     if "gaussian" in law.form:
         return law.size**2 / 2 + 10 * law.size
     return math.log1p(law.rate * math.expm1(min(law.size, 700.0)))
 
 
-_HEAVY = 50.0  # an epsilon whose law is next to certain: it is added as it is
+_HEAVY = 50.0  # an epsilon so large that it is simply added
 
 
 def pld(counts: Counts, delta: float) -> Bound:
-    """Return the least epsilon of the losses of all releases at a delta; it must be above 0.
+    """Return the smallest epsilon of all losses together at a delta above 0.
 
-    What has no law of its own enters as its epsilon and delta; zCDP alone is converted with half
-    of delta. The bound is never worse than that of `advanced`, which takes over where the
-    rounding of transforms would hide the delta: below 1e-12 + 1e-14 for every release.
+    Releases without a known loss distribution enter as their epsilon and delta; a zCDP bound
+    enters with half of delta. The result is never worse than `advanced`, which is used if the
+    error of the transforms would hide the delta: below 1e-12 + 1e-14 per release.
     """
     if not delta:
-        raise ParameterError("The accountant pld needs a delta above 0: delta=1e-6, --delta 1e-6.")
+        raise ParameterError(
+            "The accountant pld needs a delta above 0, such as delta=1e-6 or --delta 1e-6."
+        )
     laws: Counter[Law] = Counter()
     for cost, times in counts.items():
         laws[law_of(cost)] += times
-    found = _bound(laws, delta)
-    plain = _plain(counts, delta)
-    least = plain if plain and plain.epsilon <= found.epsilon else found
+    bound = _bound(laws, delta)
+    fallback = _without_laws(counts, delta)
+    least = fallback if fallback and fallback.epsilon <= bound.epsilon else bound
     if math.isinf(least.epsilon):
         raise ParameterError(
-            "No epsilon holds at this delta: the releases have a larger one of their own. Give a"
-            " larger delta."
+            "No epsilon holds at this delta, because the releases have larger deltas. Increase"
+            " 'delta'."
         )
     return least
 
 
-def _plain(counts: Counts, delta: float) -> Bound | None:
-    """Return what holds without the laws, where it does at the delta."""
+def _without_laws(counts: Counts, delta: float) -> Bound | None:
+    """Return the bound of `advanced`, or None if it does not hold at this delta."""
     try:
         bound = advanced(counts, delta)
-    except ParameterError:  # nothing of delta is left for zCDP
+    except ParameterError:  # no delta remains for zCDP
         return None
     return bound if bound.delta <= delta else None
 
 
 def _bound(laws: Counter[Law], delta: float) -> Bound:
-    """Set aside what needs no following, and follow the rest."""
+    """Compose the parts with a closed form directly, and the rest by convolution."""
     caveats = tuple(sorted({law.caveat for law in laws if law.caveat}))
     rest, heavy, mu, rho = _sorted(laws)
     if rest or (mu and rho):
@@ -246,9 +249,9 @@ def _bound(laws: Counter[Law], delta: float) -> Bound:
             rest[Law("pair", zcdp_epsilon(rho, delta / 2), delta=delta / 2)] += 1
         if mu:
             rest[Law("gaussian", mu)] += 1
-        epsilon, by = convolve(rest, delta), "the law of the losses"
+        epsilon, by = convolve(rest, delta), "the privacy loss distribution"
     elif mu:
-        epsilon, by = gaussian_epsilon(mu, delta), "the law of the losses, exactly"
+        epsilon, by = gaussian_epsilon(mu, delta), "the privacy loss distribution, exactly"
     else:
         epsilon, by = zcdp_epsilon(rho, delta), "zCDP, converted once"
     return Bound(sum_amounts([(heavy, 1), (epsilon, 1)]) if heavy else epsilon, delta, by=by,
@@ -256,7 +259,7 @@ def _bound(laws: Counter[Law], delta: float) -> Bound:
 
 
 def _sorted(laws: Counter[Law]) -> tuple[Counter[Law], float, float, float]:
-    """Return laws to follow, the sum of what is next to certain, mu of Gaussians, and rho."""
+    """Return distributions to convolve, the sum of huge epsilons, mu of Gaussians, and rho."""
     rest: Counter[Law] = Counter()
     heavy, mus, rhos = [], [], []
     for law, times in laws.items():
@@ -273,7 +276,7 @@ def _sorted(laws: Counter[Law]) -> tuple[Counter[Law], float, float, float]:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the least epsilon, rounded up, of Gaussian noise of 1/mu sigma at a delta.
+    """Return the smallest epsilon, rounded up, of Gaussian noise with sigma = 1/mu at a delta.
 
     >>> round(gaussian_epsilon(2.5, 1e-6), 6)
     14.450777

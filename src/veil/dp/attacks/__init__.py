@@ -1,4 +1,4 @@
-"""Attacks on the answers of a database by name; each is loaded on first use."""
+"""The registry of attacks on answers; each is loaded on first use."""
 
 from veil.core.registry import Registry
 from veil.dp.attack import Attack as Attack

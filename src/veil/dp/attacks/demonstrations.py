@@ -1,7 +1,7 @@
-"""Attacks on restricted answers, step by step: why restriction is not enough.
+"""Attacks on restricted answers, step by step: why restrictions are not enough.
 
-Each function returns the questions and answers in sentences, and the finding of the attacker, who
-gets nothing but answers.
+Each function returns the questions and answers as sentences, and what the attacker concludes from
+the answers only.
 """
 
 import math
@@ -17,15 +17,15 @@ from veil.dp.attacks.differencing import Averaging, Differencing, Tracker
 from veil.dp.mechanisms import mechanism as named
 from veil.dp.restricted import StatisticalDatabase, numbers
 
-_SHOWN = 12  # questions that are listed one by one
+_SHOWN = 12  # questions listed one by one
 
 
 @dataclass(frozen=True)
 class Demonstration:
-    """The questions with their answers, and the value that the attacker found, or nan."""
+    """The questions with their answers, and the value that the attacker inferred, or nan."""
 
     lines: tuple[str, ...]
-    found: float
+    value: float
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
@@ -40,23 +40,23 @@ class _Log:
 
     def __call__(self, mask: Mask) -> float:
         many = int(mask.sum())
-        asked = f"The {self._what} of {'all ' if many == len(mask) else ''}{many:,} records"
+        question = f"The {self._what} of {'all ' if many == len(mask) else ''}{many:,} records"
         try:
             answer = self._database.ask(mask, self._what)
         except RefusedError:
-            self.lines.append(f"{asked}: refused")
+            self.lines.append(f"{question}: refused")
             raise
-        self.lines.append(f"{asked}: {_said(answer)}")
+        self.lines.append(f"{question}: {_format(answer)}")
         return answer
 
 
 def differencing(values: ArrayLike, target: int, min_size: int = 1) -> Demonstration:
-    """Ask for all, and for all but one; control of sizes refuses both.
+    """Ask about all records, and all but one; size control refuses both.
 
     >>> print(differencing([3, 5, 9], 1))
     The sum of all 3 records: 17
     The sum of 2 records: 12
-    Hence record 1 has 5: 2 questions, none of which was about it alone.
+    So record 1 has 5, after 2 questions, none about it alone.
     """
     return _single(values, target, min_size, Differencing(target=target))
 
@@ -64,7 +64,7 @@ def differencing(values: ArrayLike, target: int, min_size: int = 1) -> Demonstra
 def tracker(
     values: ArrayLike, target: int, min_size: int = 1, rng: Randomness = None
 ) -> Demonstration:
-    """Get around control of sizes: ask for two halves, and for one padded with the target."""
+    """Defeat size control: ask about two halves, and one of them padded with the target."""
     return _single(values, target, min_size, Tracker(target=target), rng)
 
 
@@ -75,16 +75,16 @@ def _single(
     by: Differencing | Tracker,
     rng: Randomness = None,
 ) -> Demonstration:
-    """Find the value of one record by sums of others."""
+    """Infer the value of one record from sums of larger sets."""
     database = StatisticalDatabase(values, min_size=min_size)
     log = _Log(database, "sum")
-    found = float(attack(by, log, database.n, rng)[target])
-    if math.isfinite(found):
+    value = float(attack(by, log, database.n, rng)[target])
+    if math.isfinite(value):
         count = len(log.lines)
-        how = "; the last is one half with it" if by.name == "tracker" else ""
-        end = f"Hence record {target} has {_said(found)}: {count} questions, none of which was"
-        return Demonstration((*log.lines, f"{end} about it alone{how}."), found)
-    return Demonstration((*log.lines, f"Nothing follows about record {target}."), found)
+        how = "; the last is one half plus the record" if by.name == "tracker" else ""
+        end = f"So record {target} has {_format(value)}, after {count} questions, none"
+        return Demonstration((*log.lines, f"{end} about it alone{how}."), value)
+    return Demonstration((*log.lines, f"Nothing follows about record {target}."), value)
 
 
 def averaging(
@@ -94,43 +94,43 @@ def averaging(
     times: int = 1_000,
     rng: Randomness = None,
 ) -> Demonstration:
-    """Ask the same question many times, with fresh noise, and of answers that are kept."""
+    """Ask the same question many times: with fresh noise, and with a reused answer."""
     bit, draws, noise = bits(secret), generator(rng), named(mechanism)
     ask = NoisyCounts(bit, noise, draws)
     by = Averaging(times=times, target=target)
     fresh = float(attack(by, ask, len(bit), draws)[target])
-    kept: dict[bytes, float] = {}
+    cache: dict[bytes, float] = {}
 
     def once(mask: Mask) -> float:
-        return kept.setdefault(mask.tobytes(), ask(mask))
+        return cache.setdefault(mask.tobytes(), ask(mask))
 
     same = float(attack(by, once, len(bit), draws)[target])
-    one, many = noise.guarantee, noise.guarantee.compose(times, noise.guarantee.unit)
+    single, many = noise.guarantee, noise.guarantee.compose(times, noise.guarantee.unit)
     lines = (
         f"Record {target} alone, {times:,} times with fresh noise by {noise}: {fresh:,.2f} on"
-        f" average. Hence its secret is {int(fresh >= 0.5)}.",
-        f"That is {one} for one answer, and {many} for all of them.",
-        f"Where an answer is kept and given again: {same:,.2f} on average, and nothing is learnt"
-        " by asking again.",
+        f" average. So its secret is {int(fresh >= 0.5)}.",
+        f"One answer has {single}; all of them have {many}.",
+        f"If the first answer is reused: {same:,.2f} on average, and asking again reveals nothing"
+        " more.",
     )
     return Demonstration(lines, fresh)
 
 
 def denial(values: ArrayLike, audit: str = "max") -> Demonstration:
-    """Ask for the maximum of all, and then without each: a denial tells whose it is.
+    """Ask for the maximum of all, then without each record: a denial reveals whose it is.
 
     >>> print(denial([2, 9, 4]))
     The max of all 3 records: 9
     The max of 2 records: 9
     The max of 2 records: refused
-    Without record 1 it is refused. So it is record 1 that has 9: the denial told it.
+    Without record 1 it is refused, so record 1 has 9: the denial revealed it.
     """
     if audit not in ("max", "max-simulatable"):
-        raise ParameterError("A denial is shown of the audit 'max' or 'max-simulatable'.")
-    known = numbers(values)
-    if len(known) < 3:
-        raise InputError("A denial is shown of at least three records.")
-    database = StatisticalDatabase(known, audit=audit)
+        raise ParameterError("The audit of denial must be 'max' or 'max-simulatable'.")
+    records = numbers(values)
+    if len(records) < 3:
+        raise InputError("The attack denial needs at least three records.")
+    database = StatisticalDatabase(records, audit=audit)
     log = _Log(database, "max")
     top = float(log(np.ones(database.n, dtype=np.bool_)))
     refused = _without_each(log, database.n, simulatable=audit != "max")
@@ -139,15 +139,17 @@ def denial(values: ArrayLike, audit: str = "max") -> Demonstration:
         lines = [*lines[:-1], f"... {len(log.lines) - _SHOWN:,} more ...", log.lines[-1]]
     if audit == "max-simulatable":
         end = (
-            f"{len(refused):,} of {database.n:,} are refused, whatever the values are: a denial"
-            " tells nothing."
+            f"{len(refused):,} of {database.n:,} are refused, regardless of the values: a denial"
+            " reveals nothing."
         )
         return Demonstration((*lines, end), math.nan)
     if len(refused) != 1:
-        return Demonstration((*lines, "Nothing is refused: several records have it."), math.nan)
+        return Demonstration(
+            (*lines, "Nothing is refused: several records have the maximum."), math.nan
+        )
     end = (
-        f"Without record {refused[0]} it is refused. So it is record {refused[0]} that has"
-        f" {_said(top)}: the denial told it."
+        f"Without record {refused[0]} it is refused, so record {refused[0]} has {_format(top)}:"
+        " the denial revealed it."
     )
     return Demonstration((*lines, end), top)
 
@@ -160,10 +162,10 @@ def _without_each(log: _Log, n: int, *, simulatable: bool) -> list[int]:
             log(np.arange(n) != at)
         except RefusedError:
             refused.append(at)
-            if not simulatable:  # the denial told it
+            if not simulatable:  # the denial revealed it
                 break
     return refused
 
 
-def _said(number: float) -> str:
+def _format(number: float) -> str:
     return f"{number:,.12g}"

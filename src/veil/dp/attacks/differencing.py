@@ -1,4 +1,4 @@
-"""Attacks by combining answers: differencing, the tracker and averaging."""
+"""Attacks that combine answers: averaging, differencing and the tracker."""
 
 import math
 from collections.abc import Callable
@@ -12,19 +12,19 @@ from veil.dp.attack import Mask, Questions, Targeted
 
 
 class Averaging(Targeted):
-    r"""Ask for the target alone, again and again, and take the mean of the answers.
+    r"""Ask about the target alone many times, and average the answers.
 
     .. math:: \frac{1}{m} \sum_{i=1}^m q(\{t\}) + z_i, \quad \text{whose noise is } 1/\sqrt{m}
        \text{ of that of one answer}
 
-    It works where noise is drawn afresh; where an answer is kept and given again, it does not. The
-    budget counts every answer.
+    It works with fresh noise for each answer, not if the first answer is reused. The budget counts
+    every answer.
     """
 
     name: ClassVar[str] = "averaging"
-    times: Annotated[int, Field(ge=1, le=10**6, description="how often each question is put")] = (
-        100
-    )
+    times: Annotated[
+        int, Field(ge=1, le=10**6, description="how often each question is asked")
+    ] = 100
 
     def begin(self, ask: Questions, n: int, rng: Generator) -> Callable[[Mask], float]:
         """Nothing is shared among targets."""
@@ -32,18 +32,18 @@ class Averaging(Targeted):
 
         def mean(target: Mask) -> float:
             answers = [ask(target) for _ in range(self.times)]
-            known = [answer for answer in answers if math.isfinite(answer)]
-            return float(np.mean(known)) if known else math.nan
+            finite = [answer for answer in answers if math.isfinite(answer)]
+            return float(np.mean(finite)) if finite else math.nan
 
         return mean
 
 
 class Differencing(Targeted):
-    r"""Ask for all records, and for all but the target: the difference is its secret.
+    r"""Ask about all records, and all but the target: the difference is its secret.
 
     .. math:: q(\text{all}) - q(\text{all} \setminus \{t\})
 
-    Control of the size of sets forbids both questions.
+    Size control refuses both questions.
 
     References
     ----------
@@ -65,9 +65,9 @@ class Tracker(Targeted):
 
     .. math:: q(C \cup T) + q(C \cup \bar T) - q(T) - q(\bar T) = q(C)
 
-    T is a random half, so that every set that is asked about is large, and so is its complement:
-    any least size up to a quarter of the records is got around. Here C is one record, which is in
-    T or in its complement already: that answer is not asked for again.
+    T is a random half, so every set is large, and so is its complement: this defeats any minimum
+    size up to a quarter of the records. Here C is one record. It is already in T or in its
+    complement, and that answer is not requested again.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Membership: who is behind published means or counts."""
+"""Membership attacks on published means or counts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from veil.dp.mechanisms.laplace import Geometric
 
 
 class Membership(Attack):
-    r"""Ask for the counts of random sets, and score each record by how the counts lean to it.
+    r"""Ask for counts of random sets, and score each record by its correlation with them.
 
     .. math:: \langle y - p, a/n - p \rangle
 
-    Here y says in which sets a record is, p is 1/2, and a are the counts, of n in all; those whose
-    secret is 1 are the members. It needs no linear program, and gives scores: the higher, the
-    likelier a member.
+    Here y marks the sets that contain the record, p is 1/2, a are the counts, and n is the number
+    of members: the records whose secret is 1. It needs no linear program. A higher score means a
+    likelier member.
 
     References
     ----------
@@ -39,30 +39,30 @@ class Membership(Attack):
     def run(self, ask: Questions, n: int, rng: Generator) -> Floats:
         """Ask about sets that each record is in with probability 1/2."""
         sets = rng.integers(0, 2, (self.queries, n)).astype(np.bool_)
-        answers = ask.each(sets)
-        known = np.isfinite(answers) & sets.any(axis=1)
-        if not known.any():
+        answers = ask.batch(sets)
+        valid = np.isfinite(answers) & sets.any(axis=1)
+        if not valid.any():
             return np.full(n, np.nan)
-        members = max(1.0, 2 * float(answers[known].mean()))  # half of them are in a set
-        return membership(answers[known] / members, 0.5, sets[known].T)
+        members = max(1.0, 2 * float(answers[valid].mean()))  # each set contains half of them
+        return membership(answers[valid] / members, 0.5, sets[valid].T)
 
 
 def membership(release: object, population: ArrayLike, rows: ArrayLike) -> Floats:
-    r"""Return scores (n,) of persons: the higher, the likelier they are behind a release.
+    r"""Return membership scores (n,) of persons: a higher score means a likelier member.
 
     .. math:: \langle y - p, a/n - p \rangle
 
     Parameters
     ----------
     release
-        (d,) a/n, the published means of d attributes, or a `Release` of them. Counts, that is
-        whole numbers of which some are above 1, are divided by the number of members that fits
-        them best, :math:`\langle a, p \rangle / \langle p, p \rangle`.
+        a/n (d,), the published means of d attributes, or a `Release` of them. Counts (integers,
+        some above 1) are divided by the number of members that fits them best, :math:`\langle a, p
+        \rangle / \langle p, p \rangle`.
     population
-        p, the means (d,) of the attributes among all people, one number for all of them, or the
-        attributes (N, d) of a sample of people.
+        p, the means (d,) of the attributes in the population, one number for all of them, or the
+        attributes (N, d) of a sample of the population.
     rows
-        (n, d) the attributes of the persons, 0 or 1.
+        Attributes (n, d) of the persons, 0 or 1.
 
     References
     ----------
@@ -73,44 +73,44 @@ def membership(release: object, population: ArrayLike, rows: ArrayLike) -> Float
     """
     persons = _numbers(rows, "The attributes of persons")
     if persons.ndim != 2 or not persons.size:
-        raise InputError("The attributes of persons must be one row of numbers for each.")
+        raise InputError("The attributes of persons must be one row of numbers per person.")
     means = _numbers(population, "The population")
     means = means.mean(axis=0) if means.ndim == 2 else means
     if means.shape not in ((), (persons.shape[1],)):
         raise InputError(
-            f"The population must have a mean for each of the {persons.shape[1]:,} attributes."
+            f"The population needs a mean for each of the {persons.shape[1]:,} attributes."
         )
     means = np.broadcast_to(means, persons.shape[1:])
-    seen = _means(_numbers(getattr(release, "value", release), "The release"), means)
-    scores: Floats = (persons - means) @ (seen - means)
+    published = _means(_numbers(getattr(release, "value", release), "The release"), means)
+    scores: Floats = (persons - means) @ (published - means)
     return scores
 
 
-def _means(seen: Floats, population: Floats) -> Floats:
-    """Return published means; counts are divided by how many members fit them best."""
-    if seen.shape != population.shape:
+def _means(published: Floats, population: Floats) -> Floats:
+    """Return published means; counts are divided by the best-fitting number of members."""
+    if published.shape != population.shape:
         raise InputError(
-            f"The release must have a number for each of the {len(population):,} attributes."
+            f"The release needs a number for each of the {len(population):,} attributes."
         )
-    if not ((seen == np.floor(seen)).all() and seen.max() > 1):
-        return seen
+    if not ((published == np.floor(published)).all() and published.max() > 1):
+        return published
     weight = float(population @ population)
-    members = max(1.0, float(seen @ population) / weight) if weight else 1.0
-    return seen / members
+    members = max(1.0, float(published @ population) / weight) if weight else 1.0
+    return published / members
 
 
-def _numbers(given: object, what: str) -> Floats:
+def _numbers(values: object, what: str) -> Floats:
     try:
-        found = np.asarray(given, dtype=np.float64)
+        array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        found = np.array(np.nan)
-    if not found.size or not np.isfinite(found).all():
+        array = np.array(np.nan)
+    if not array.size or not np.isfinite(array).all():
         raise InputError(f"{what} must be finite numbers.")
-    return found
+    return array
 
 
 class Traced(NamedTuple):
-    """What was published, in words, and the advantage of who knows the people."""
+    """A description of what was published, and the advantage of the attacker."""
 
     published: str
     risk: Estimate
@@ -125,31 +125,31 @@ def tracing(
     max_items: int = 20,
     rng: Randomness = None,
 ) -> list[Traced]:
-    """Publish how many of some people have each item, and find out who they are.
+    """Publish item counts of a random group of people, and trace its members.
 
-    The people are drawn, and as many others; the attacker knows what each of them has, and how
-    frequent every item is among all.
+    Members and equally many others are sampled. The attacker knows the items of each of them, and
+    the frequency of every item in the population.
 
     Parameters
     ----------
     persons, items
-        Row by row, who has what.
+        The person and the item in each row.
     epsilons
-        Budgets of the noisy counts, all of them together.
+        Budgets of the noisy counts, each for all counts together.
     members, attributes
-        How many people are behind the counts, and how many of the most frequent items are counted.
+        Number of people behind the counts, and of the most frequent items that are counted.
     max_items
-        How many items of a person count at most, chosen at random: the sensitivity.
+        Maximum number of items that count per person, sampled at random: the sensitivity.
     """
     draws = generator(rng)
     having = _table(persons, items, attributes)
     if len(having) < 2 * members or members < 2:
         raise InputError(
-            f"There must be twice as many persons as members, and two members at least:"
-            f" {len(having):,} persons, {members:,} members."
+            f"There must be at least two members, and twice as many persons as members. Got"
+            f" {members:,} members and {len(having):,} persons instead."
         )
-    chosen = draws.permutation(len(having))[: 2 * members]
-    people, inside = having[chosen], np.arange(2 * members) < members
+    indices = draws.permutation(len(having))[: 2 * members]
+    people, inside = having[indices], np.arange(2 * members) < members
     means = having.mean(axis=0)
     few = _cut(people[:members], max_items, draws)
 
@@ -157,35 +157,37 @@ def tracing(
         scores = membership(counts / members, means, people)
         return Traced(published, advantage(scores, inside, scores=True))
 
-    found = [
+    traces = [
         traced("exact counts", people[:members].sum(axis=0)),
-        traced(f"exact counts of {max_items:,} items a person", few.sum(axis=0)),
+        traced(f"exact counts of {max_items:,} items per person", few.sum(axis=0)),
     ]
     for epsilon in epsilons:
         noise = Geometric(epsilon=epsilon, sensitivity=max_items)
         noisy = noise.draw(noise.check(few.sum(axis=0)), 1, draws)[0]
-        found.append(traced(f"{noise}", noisy))
-    return found
+        traces.append(traced(f"{noise}", noisy))
+    return traces
 
 
 def _table(persons: Sequence[str], items: Sequence[str], attributes: int) -> Ids:
-    """Return who has which of the most frequent items (persons, attributes), 0 or 1."""
+    """Return whether each person has each of the most frequent items, (persons, attributes)."""
     if len(persons) != len(items) or not persons:
-        raise InputError("There must be a person for each item, and at least one.")
+        raise InputError("There must be one person per item, and at least one.")
     pairs = set(zip(persons, items, strict=True))
-    ranked = sorted(Counter(item for _, item in pairs).items(), key=lambda one: (-one[1], one[0]))
+    ranked = sorted(
+        Counter(item for _, item in pairs).items(), key=lambda pair: (-pair[1], pair[0])
+    )
     columns = {item: place for place, (item, _) in enumerate(ranked[:attributes])}
     rows = {person: place for place, person in enumerate(sorted(set(persons)))}
-    found = np.zeros((len(rows), len(columns)), dtype=np.int64)
+    table = np.zeros((len(rows), len(columns)), dtype=np.int64)
     for person, item in pairs:
         if item in columns:
-            found[rows[person], columns[item]] = 1
-    return found
+            table[rows[person], columns[item]] = 1
+    return table
 
 
 def _cut(people: Ids, most: int, rng: Generator) -> Ids:
-    """Keep at most so many items of each person, chosen uniformly."""
+    """Return at most `most` items of each person, chosen uniformly."""
     order = np.where(people > 0, rng.random(people.shape), np.inf).argsort(axis=1)
-    kept = np.zeros_like(people)
-    np.put_along_axis(kept, order[:, :most], 1, axis=1)
-    return kept * people
+    mask = np.zeros_like(people)
+    np.put_along_axis(mask, order[:, :most], 1, axis=1)
+    return mask * people

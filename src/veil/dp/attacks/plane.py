@@ -1,4 +1,4 @@
-"""Place a mechanism for counts on the risk-utility plane: protect, attack, measure."""
+"""Place mechanisms for counts on the risk-utility plane."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,8 +23,8 @@ from veil.dp.study import Counts, Secrets
 from veil.measures.plane import Plane as Plane
 from veil.measures.plane import PlanePoint as PlanePoint
 
-RUNS = 10  # of an attack, whose mean is the risk
-_SWEPT = ("epsilon", "rho", "sigma")  # the parameter whose values are tried, unless it is given
+RUNS = 10  # of each attack; the risk is their mean
+_SWEPT = ("epsilon", "rho", "sigma")  # parameters that can be swept, unless fixed
 
 
 def plane(
@@ -38,74 +38,78 @@ def plane(
     rate: float = RATE,
     runs: int = RUNS,
 ) -> Plane:
-    """Answer counts of a secret bit with noise, attack them, and measure what they are worth.
+    """Release noisy counts of a secret bit, attack them, and measure risk and utility.
 
     Parameters
     ----------
     name
-        The mechanism, as ``geometric`` or ``gaussian(delta=1e-6)``.
+        The mechanism, such as ``geometric`` or ``gaussian(delta=1e-6)``.
     values
-        Of its epsilon, rho or sigma, for each answer.
+        Values of its epsilon, rho or sigma, per answer.
     attacker
-        Spec of who attacks; it asks what it likes, and gets noisy counts.
+        Spec of the attack; it may ask any question and gets noisy counts.
     secret
         (n,) 0 or 1 for each record.
     queries
-        How many counts of random sets the utility is measured by; as many as the attacker asks
-        for, or 400.
+        Number of counts of random sets that measure utility. By default that of the attack, or
+        400.
     rate
-        The share of ones that everybody knows: the blind answer is that share of the set.
+        Publicly known share of ones: the blind answer is this share of the set.
     runs
-        How often everything is repeated; risk and utility are means.
+        Number of repetitions; risk and utility are means.
 
     Examples
     --------
-    >>> found = plane("geometric", [0.1, 5], "differencing", [1, 0, 1, 1, 0, 1], rng=1)
-    >>> [point.value for point in found], found[1].cost.epsilon
+    >>> points = plane("geometric", [0.1, 5], "differencing", [1, 0, 1, 1, 0, 1], rng=1)
+    >>> [point.value for point in points], points[1].cost.epsilon
     ([0.1, 5.0], 35.0)
     """
     by, bit = attacker_of(attacker), bits(secret)
-    known = positive("rate", rate, zero=True)
-    if known > 1:
-        raise ParameterError(f"The 'rate' argument must be from 0 to 1. Got {known:g} instead.")
-    asked = count("queries", getattr(by, "queries", QUESTIONS) if queries is None else queries)
+    known_rate = positive("rate", rate, zero=True)
+    if known_rate > 1:
+        raise ParameterError(
+            f"The 'rate' argument must be from 0 to 1. Got {known_rate:g} instead."
+        )
+    n_queries = count("queries", getattr(by, "queries", QUESTIONS) if queries is None else queries)
     mechanisms = [mechanism for _, mechanism in sweep_budget(name, values)]
     experiment = Counts.of(
-        Secrets("counts", bit[None]), rng, groups=count("runs", runs), queries=asked, rate=known
+        Secrets("counts", bit[None]),
+        rng,
+        groups=count("runs", runs),
+        queries=n_queries,
+        rate=known_rate,
     )
     return studies.plane(experiment, mechanisms, [by], parameter=parameter_of(name))
 
 
 def sweep_budget(name: str, values: Sequence[float]) -> list[tuple[float, Mechanism]]:
-    """Return the mechanism for each value of its budget, or of its noise."""
+    """Return the mechanism for each value of its swept parameter."""
     head, fixed = read_spec(name)
     listed = list(values) if isinstance(values, Iterable) else []
     if not listed:
-        raise ParameterError("A plane needs values of the parameter; name at least one.")
+        raise ParameterError("A plane needs at least one value of the parameter.")
     key = parameter_of(name)
     try:
         numbers = [float(value) for value in listed]
     except (TypeError, ValueError):
         raise ParameterError(f"The values of '{key}' must be numbers.") from None
     if any(isinstance(value, bool | np.bool_) for value in listed):
-        raise ParameterError(f"The values of '{key}' must be numbers, and no truth values.")
+        raise ParameterError(f"The values of '{key}' must be numbers, not booleans.")
     cls = COUNTING.get(head)
     return [(value, cls.load({**fixed, key: value})) for value in numbers]
 
 
 def parameter_of(name: str) -> str:
-    """Return which parameter of a mechanism is tried: the budget, unless it is given.
+    """Return the parameter of a mechanism to sweep: the first of its budgets that is not fixed.
 
     >>> parameter_of("geometric"), parameter_of("gaussian"), parameter_of("gaussian(delta=1e-6)")
     ('epsilon', 'sigma', 'epsilon')
     """
     head, fixed = read_spec(name)
-    known = COUNTING.get(head).model_fields
-    free = [key for key in _SWEPT if key in known and key not in fixed]
-    if "delta" in known and "delta" not in fixed:  # an epsilon is nothing without it
+    fields = COUNTING.get(head).model_fields
+    free = [key for key in _SWEPT if key in fields and key not in fixed]
+    if "delta" in fields and "delta" not in fixed:  # epsilon needs a delta
         free = [key for key in free if key != "epsilon"]
     if not free:
-        raise ParameterError(
-            f"The mechanism {head} has no epsilon, rho or sigma to try values of."
-        )
+        raise ParameterError(f"The mechanism {head} has no free epsilon, rho or sigma to sweep.")
     return free[0]

@@ -1,4 +1,4 @@
-"""Reconstruction: many noisy counts of random sets, put together by a linear program."""
+"""Reconstruct secrets from noisy counts of random sets, by linear programming."""
 
 from typing import Annotated, ClassVar
 
@@ -11,17 +11,17 @@ from veil.core.errors import InputError, MissingExtraError, VeilError
 from veil.core.types import Floats
 from veil.dp.attack import Attack, Questions
 
-_LARGE = 300  # records beyond which an interior point finds the end sooner
+_LARGE = 300  # records above which an interior-point method is faster
 
 
 class Reconstruction(Attack):
-    r"""Ask for the counts of random sets, and find the bits that fit best.
+    r"""Ask for counts of random sets, and return the bits that fit best.
 
     .. math:: \min_{0 \le x \le 1} \sum_j |\langle Q_j, x\rangle - a_j|, \quad
        \text{each } x_i \text{ rounded at } 1/2
 
-    Whatever noise is added to an answer: where it is of the order of the square root of the number
-    of records, a few times as many questions give nearly all secrets away.
+    If the noise is of the order of the square root of the number of records, a few times as many
+    questions as records reveal nearly all secrets.
 
     References
     ----------
@@ -37,9 +37,9 @@ class Reconstruction(Attack):
     def run(self, ask: Questions, n: int, rng: Generator) -> Floats:
         """Ask about sets that each record is in with probability 1/2."""
         sets = rng.integers(0, 2, (self.queries, n)).astype(np.bool_)
-        answers = ask.each(sets)
-        known = np.isfinite(answers) & sets.any(axis=1)
-        return reconstruct(sets[known], answers[known]) if known.any() else np.full(n, np.nan)
+        answers = ask.batch(sets)
+        valid = np.isfinite(answers) & sets.any(axis=1)
+        return reconstruct(sets[valid], answers[valid]) if valid.any() else np.full(n, np.nan)
 
 
 def reconstruct(queries: ArrayLike, answers: ArrayLike) -> Floats:
@@ -48,23 +48,23 @@ def reconstruct(queries: ArrayLike, answers: ArrayLike) -> Floats:
     Parameters
     ----------
     queries
-        (m, n) which records each count is of: truth values, or 0 and 1.
+        The records in each count (m, n): booleans, or 0 and 1.
     answers
-        (m,) the counts, exact or noisy.
+        The counts (m,), exact or noisy.
 
     Examples
     --------
     >>> reconstruct([[1, 1, 0], [0, 1, 1], [1, 0, 1]], [1.2, 0.9, 0.1]).tolist()
     [0.0, 1.0, 0.0]
     """
-    sets, counts = _asked(queries, answers)
+    sets, counts = _check(queries, answers)
     return np.floor(decode(sets, counts) + 0.5)
 
 
 def decode(sets: Floats, counts: Floats) -> Floats:
-    r"""Return the point (n,) of the unit cube with the least sum of errors.
+    r"""Return the point (n,) of the unit cube with the smallest sum of absolute errors.
 
-    It is found in the dual, which has one condition for each record instead of one for each count:
+    It solves the dual, which has one condition per record instead of one per count:
 
     .. math:: \max_{|y| \le 1} \langle a, y\rangle - \sum_i \max(0, \langle Q_{\cdot i}, y\rangle)
     """
@@ -83,19 +83,21 @@ def decode(sets: Floats, counts: Floats) -> Floats:
         method="highs-ds" if n <= _LARGE else "highs-ipm",
     )
     if solved.status != 0:
-        raise VeilError("The linear program of the reconstruction was not solved; ask otherwise.")
-    found: Floats = np.clip(-np.asarray(solved.ineqlin.marginals), 0.0, 1.0)
-    return found
+        raise VeilError(
+            "The linear program of the reconstruction was not solved. Try other queries."
+        )
+    point: Floats = np.clip(-np.asarray(solved.ineqlin.marginals), 0.0, 1.0)
+    return point
 
 
-def _asked(queries: ArrayLike, answers: ArrayLike) -> tuple[Floats, Floats]:
+def _check(queries: ArrayLike, answers: ArrayLike) -> tuple[Floats, Floats]:
     try:
         sets = np.asarray(queries, dtype=np.float64)
         counts = np.asarray(answers, dtype=np.float64)
     except (TypeError, ValueError):
         sets, counts = np.empty(0), np.empty(0)
     if sets.ndim != 2 or not sets.size or not np.isin(sets, (0.0, 1.0)).all():
-        raise InputError("Queries must be truth values, one row for each answer.")
+        raise InputError("Queries must be booleans, one row per answer.")
     if counts.shape != sets.shape[:1] or not np.isfinite(counts).all():
-        raise InputError(f"There must be one finite answer for each of the {len(sets):,} queries.")
+        raise InputError(f"There must be one finite answer per query, {len(sets):,} in total.")
     return sets, counts

@@ -1,4 +1,4 @@
-"""Exact randomness: whole numbers drawn by comparing random bits with integer bounds of a law.
+"""Exact sampling: integers drawn by comparing random bits with integer bounds of probabilities.
 
-No probability is ever a float in a decision, nothing is truncated, and no draw depends on data.
+No decision depends on a float, nothing is truncated, and no draw depends on data.
 """

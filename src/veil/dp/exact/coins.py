@@ -1,14 +1,12 @@
 """Coins of an exact probability, from random words or from given bytes.
 
-Coins of an exact probability from bytes that are given, and not drawn from a generator.
-A coin is heads when a uniform number U is below p. U comes byte by byte, and is compared with the
-digits of p in base 256: a byte that differs from the digit decides, one that is equal (1 in 256)
-leaves it to the next. Digits are floors of bounds that are made as tight as it takes, so that
-each is certain.
+A coin is heads if a uniform number U is below p. From given bytes (`Digits`), U is compared byte
+by byte with the digits of p in base 256: the first byte that differs from its digit decides. The
+bounds of p are tightened until every digit is certain.
 
-Most coins are decided by their first 8 bits (one in 256 is not), the others by 64, and what is
-equal in 64 bits by as many as it takes. A float never decides: where the probability varies from
-coin to coin it is a filter, and whatever lies within 2^-40 of it is decided by integers.
+From a generator (`Coin`), the first 8 bits decide all but one coin in 256, 64 bits decide nearly
+all others, and further bits the rest. A float never decides: if the probability varies from coin
+to coin, floats are only a filter, and anything within 2^-40 is decided by integers.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,20 +38,20 @@ def octets(n: int, rng: Generator) -> NDArray[np.uint8]:
 
 
 def more(prefix: int, rng: Generator) -> int:
-    """Append 64 uniform bits to a whole number."""
+    """Append 64 uniform bits to an integer."""
     return (prefix << 64) | int(random_words(1, rng)[0])
 
 
 Bounds = tuple[int, int]  # lo <= 2^bits value <= hi
 
-_GUARD = 32  # bits beyond those that are asked for
+_GUARD = 32  # extra bits of precision
 
 
 def exp_minus(x: Fraction, bits: int) -> Bounds:
-    r"""Return whole numbers with lo <= 2^bits e^-x <= hi, a few units apart.
+    r"""Return integers with lo <= 2^bits e^-x <= hi, a few units apart.
 
-    x is halved until it is at most 1/16; there the alternating series is added up with floored
-    terms, each of which is less than 2 too small; then it is squared back, rounded outwards.
+    x is halved until it is at most 1/16, where the alternating series is summed with floored
+    terms, each less than 2 too small. The result is squared back, rounded outwards.
 
     >>> lo, hi = exp_minus(Fraction(1), 64)
     >>> hi - lo <= 1, abs(lo / 2**64 - 0.36787944117144233) < 1e-15
@@ -77,7 +75,7 @@ def exp_minus(x: Fraction, bits: int) -> Bounds:
 
 
 def _series(y: int, work: int) -> Bounds:
-    """Bound 2^work e^-(y / 2^work) for a y of at most 2^work / 16."""
+    """Return bounds of 2^work e^-(y / 2^work) for y <= 2^work / 16."""
     term = total = 1 << work
     k, sign = 0, 1
     while term:
@@ -87,14 +85,14 @@ def _series(y: int, work: int) -> Bounds:
     return max(0, total - 2 * k - 2), total + 2 * k + 2
 
 
-def times(one: Bounds, other: Bounds, bits: int) -> Bounds:
-    """Multiply two values of at least 0, rounded outwards."""
-    return one[0] * other[0] >> bits, -(-one[1] * other[1] >> bits)
+def times(a: Bounds, b: Bounds, bits: int) -> Bounds:
+    """Multiply bounds of two non-negative values, rounded outwards."""
+    return a[0] * b[0] >> bits, -(-a[1] * b[1] >> bits)
 
 
-def over(one: Bounds, other: Bounds, bits: int) -> Bounds:
-    """Divide two values of at least 0, rounded outwards."""
-    return (one[0] << bits) // other[1], -(-(one[1] << bits) // other[0])
+def over(a: Bounds, b: Bounds, bits: int) -> Bounds:
+    """Divide bounds of two non-negative values, rounded outwards."""
+    return (a[0] << bits) // b[1], -(-(a[1] << bits) // b[0])
 
 
 Octets = NDArray[np.uint8]
@@ -103,14 +101,14 @@ _DIGIT_GUARD = 64  # bits of the bounds beyond the digit
 
 
 class Digits:
-    """The digits of one probability, given by its bounds lo <= 2^bits p <= hi."""
+    """The base-256 digits of a probability with bounds lo <= 2^bits p <= hi."""
 
     def __init__(self, bounds: Callable[[int], Bounds]) -> None:
         self._bounds = bounds
         self._known: list[int] = []
 
     def digit(self, level: int) -> int:
-        """Return a digit of p, from 0; the first of p = 1 is 256."""
+        """Return the digit of p at a level, from 0; the first digit of p = 1 is 256."""
         while len(self._known) <= level:
             place = 8 * (len(self._known) + 1)
             floor = self._floor(place)
@@ -128,15 +126,15 @@ class Digits:
             bits *= 2
 
     def _done(self, level: int) -> bool:
-        """Tell whether all digits from a level on are 0, so that nothing is below them."""
+        """Return whether all digits from a level on are 0, so that no byte is below them."""
         lo, hi = self._bounds(8 * level + _DIGIT_GUARD)
         return lo == hi and not lo & ((1 << _DIGIT_GUARD) - 1)
 
     def heads(self, first: Octets, further: Further) -> NDArray[np.bool_]:
-        """Tell which coins are heads; `first` has their first bytes, in any shape.
+        """Return which coins are heads; `first` has their first bytes, in any shape.
 
-        `further` is asked for another byte of those that are still open, by their positions in
-        the flattened array.
+        `further` returns another byte for each undecided coin, given its position in the flattened
+        array.
         """
         heads = first < self.digit(0)
         flat = heads.reshape(-1)
@@ -169,8 +167,8 @@ def flip(x: Fraction) -> Digits:
 
     def bounds(bits: int) -> Bounds:
         lo, hi = exp_minus(x, bits + 8)
-        one = 1 << (bits + 8)
-        return (lo << bits) // (one + lo), -(-(hi << bits) // (one + hi))
+        unit = 1 << (bits + 8)
+        return (lo << bits) // (unit + lo), -(-(hi << bits) // (unit + hi))
 
     return Digits(bounds)
 
@@ -178,16 +176,16 @@ def flip(x: Fraction) -> Digits:
 Flags = NDArray[np.bool_]
 
 _BLOCK = 2**20  # coins at a time
-MARGIN = 2.0**-40  # of the filter: far more than the error of a float64 exponential
+MARGIN = 2.0**-40  # margin of the filter, far above the error of a float64 exponential
 
 
 class Coin:
-    """A coin of one probability, given by its bounds lo <= 2^bits p <= hi at any precision."""
+    """A coin with probability p, where lo <= 2^bits p <= hi at any precision."""
 
     def __init__(self, bounds: Callable[[int], Bounds]) -> None:
         self._bounds = bounds
         lo, hi = bounds(128)
-        # u < first: heads; u > last: tails; in between (one number, as a rule) more bits decide
+        # u < first: heads; u > last: tails; in between (usually one number) more bits decide
         self._first, self._last = lo >> 120, min(255, hi >> 120)
         self._below, self._above = lo >> 64, hi >> 64
 
@@ -205,18 +203,18 @@ class Coin:
         return heads
 
     def packed(self, rows: int, width: int, rng: Generator) -> Octets:
-        """Toss `width` coins for each row, packed as `numpy.packbits` has them."""
+        """Toss `width` coins for each row, packed like `numpy.packbits`."""
         octets_wide = -(-width // 8)
-        made = np.empty((rows, octets_wide), dtype=np.uint8)
+        bits = np.empty((rows, octets_wide), dtype=np.uint8)
         block = max(1, _BLOCK // width)
         for start in range(0, rows, block):
             count = min(block, rows - start)
             heads = self.toss(count * width, rng).reshape(count, width)
-            made[start : start + count] = np.packbits(heads, axis=1)
-        return made
+            bits[start : start + count] = np.packbits(heads, axis=1)
+        return bits
 
     def _settle(self, heads: Flags, u: Octets, rng: Generator) -> None:
-        """Decide the coins whose first 8 bits do not."""
+        """Decide the coins that their first 8 bits leave open."""
         if self._first == self._last:
             open_ = np.flatnonzero(u == np.uint8(self._first))
         else:
@@ -233,7 +231,7 @@ class Coin:
 
 
 def decide(prefix: int, length: int, bounds: Callable[[int], Bounds], rng: Generator) -> bool:
-    """Tell whether a uniform number, of which `length` bits are drawn, is below p."""
+    """Return whether a uniform number with `length` bits drawn so far is below p."""
     bits = 128
     while True:
         while length + 32 > bits:
@@ -266,8 +264,8 @@ def odd(x: Fraction) -> Coin:
 
     def bounds(bits: int) -> Bounds:
         lo, hi = exp_minus(x, bits + 8)
-        one = 1 << (bits + 8)
-        return (lo << bits) // (one + lo), -(-(hi << bits) // (one + hi))
+        unit = 1 << (bits + 8)
+        return (lo << bits) // (unit + lo), -(-(hi << bits) // (unit + hi))
 
     return Coin(bounds)
 
@@ -301,7 +299,7 @@ def exp_coins(
 def filtered_coins(
     x: Floats, exact: Callable[[int], Fraction], rng: Generator, margin: float = MARGIN
 ) -> Flags:
-    """Toss coins of probability e^-x; `x` is nearly, and `exact(i)` exactly, the exponent."""
+    """Toss coins of probability e^-x, from approximate exponents `x` and exact ones `exact(i)`."""
     u = random_words(len(x), rng)
     near, p = u.astype(np.float64) * 2.0**-64, np.exp(-x)
     heads: Flags = near < p

@@ -1,4 +1,4 @@
-"""Real numbers as whole numbers of steps of a grid, which is chosen from parameters alone."""
+"""Represent real numbers as integer steps of a grid that depends only on parameters."""
 
 import math
 from fractions import Fraction
@@ -9,13 +9,13 @@ import numpy as np
 from veil.core.errors import InputError
 from veil.core.types import Floats, Ids
 
-_LIMIT = 2**53  # whole numbers that a double holds exactly
-_NOT_FINITE = "A value to be released must be a finite number."
-_TOO_LARGE = "A value is too large for the grid of the noise: it would take more than 2^53 steps."
+_LIMIT = 2**53  # integers that a double represents exactly
+_NOT_FINITE = "A value to release must be a finite number."
+_TOO_LARGE = "A value is too large for the grid of the noise: it would need more than 2^53 steps."
 
 
 def exact(x: float) -> Fraction:
-    """Return the very number that a float is.
+    """Return the exact value of a float.
 
     >>> exact(0.1) == Fraction(1, 10)
     False
@@ -24,9 +24,9 @@ def exact(x: float) -> Fraction:
 
 
 @lru_cache(maxsize=1024)
-def ratio(one: float, other: float) -> Fraction:
-    """Return the quotient of two numbers, as they are."""
-    return Fraction(one) / Fraction(other)
+def ratio(a: float, b: float) -> Fraction:
+    """Return the exact quotient of two floats."""
+    return Fraction(a) / Fraction(b)
 
 
 def grid(scale: Fraction, bits: int = 20) -> Fraction:
@@ -46,7 +46,7 @@ def grid(scale: Fraction, bits: int = 20) -> Fraction:
 def steps(x: Floats, g: Fraction) -> Ids:
     """Round numbers to steps of the grid: floor(x/g + 1/2), never half to even.
 
-    So two numbers that differ by d differ by at most ceil(d/g) steps.
+    Two numbers that differ by d then differ by at most ceil(d/g) steps.
 
     >>> steps(np.array([0.5, 1.5, -0.5]), Fraction(1)).tolist()
     [1, 2, 0]
@@ -66,7 +66,7 @@ def steps(x: Floats, g: Fraction) -> Ids:
 
 
 def _step(x: float, exponent: int) -> int:
-    """Round one number as `steps` does, where arrays cost more than they save."""
+    """Round one number like `steps`, without the overhead of arrays."""
     if not math.isfinite(x):
         raise InputError(_NOT_FINITE)
     try:
@@ -80,14 +80,14 @@ def _step(x: float, exponent: int) -> int:
 
 
 def unsteps(k: Ids, g: Fraction) -> Floats:
-    """Return k steps of the grid as numbers, exactly, or refuse."""
-    if k.size == 1 and abs(one := int(k.item())) < _LIMIT:
-        return np.array(math.ldexp(one, _exponent(g))).reshape(k.shape)
+    """Return k steps of the grid as numbers, exactly, or raise InputError."""
+    if k.size == 1 and abs(single := int(k.item())) < _LIMIT:
+        return np.array(math.ldexp(single, _exponent(g))).reshape(k.shape)
     if (np.abs(k) >= _LIMIT).any():
-        raise InputError("A released value would take more than 2^53 steps of its grid.")
+        raise InputError("A released value would need more than 2^53 steps of its grid.")
     return np.ldexp(np.asarray(k, dtype=np.float64), _exponent(g))
 
 
 def _exponent(g: Fraction) -> int:
-    """Return e of g = 2^e."""
+    """Return e for g = 2^e."""
     return g.numerator.bit_length() - g.denominator.bit_length()

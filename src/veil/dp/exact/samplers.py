@@ -1,25 +1,24 @@
-r"""Exact samples of laws on whole numbers: finite, two-sided geometric, discrete Gaussian.
+r"""Exact samplers on the integers: finite, discrete Laplace and discrete Gaussian.
 
-Draw from a law on the whole numbers by inversion, exactly.
-A uniform number U of infinitely many bits is compared with the distribution function, of which
-only bounds lo_i <= 2^P F(i) <= hi_i are known; as many bits of U are drawn as the comparison
-needs. The first 16 decide by one look into a table of 65,536 cells, wherever a whole cell lies
-inside one step of F; 48 more decide nearly all others by a binary search; what is still open
-after 64 bits, or lies beyond the listed values, is decided by integers of twice the precision,
-and again. Every draw takes the same work, and none of it depends on data.
+Sampling is by inversion. A uniform number U with unlimited bits is compared with the distribution
+function, of which only bounds lo_i <= 2^P F(i) <= hi_i are known; bits of U are drawn as the
+comparison needs them. The first 16 bits decide by one lookup in a table of 65,536 cells if the
+whole cell is inside one step of F. 48 more bits decide nearly all others by binary search.
+Anything still open after 64 bits, or beyond the listed values, is decided by integers of twice the
+precision, repeatedly. The work of a draw does not depend on data.
 
-The discrete Laplace law :math:`P(z) = \frac{1-q}{1+q} q^{|z|}`, :math:`q = e^{-1/s}`.
-Up to s = 48 it is one table over both signs, in the order 0, 1, -1, 2, -2 ...: what is left after
-z is q^z, and after -z 2 q^(z+1)/(1+q). For a larger s, z = k 2^b + r if z >= 0, and -1-z =
-k 2^b + r if not; the signed block k comes from one table (the negative side weighs q), and the
-digits of r to the base 256 from one table each: the digits of a geometric variable are
+The discrete Laplace distribution :math:`P(z) = \frac{1-q}{1+q} q^{|z|}`, :math:`q = e^{-1/s}`.
+Up to s = 48 it is one table over both signs, in the order 0, 1, -1, 2, -2 ...: the remaining
+probability after z is q^z, and after -z 2 q^(z+1)/(1+q). For a larger s, z = k 2^b + r if
+z >= 0, and -1-z = k 2^b + r if not; the signed block k comes from one table (the negative side has
+weight q), and the base-256 digits of r from one table each: the digits of a geometric variable are
 independent.
 
-The discrete Gaussian law :math:`P(z) \propto e^{-z^2 / (2 \sigma^2)}` on the whole numbers.
+The discrete Gaussian distribution :math:`P(z) \propto e^{-z^2 / (2 \sigma^2)}` on the integers.
 Up to sigma = 128 it is one table, in the order 0, 1, -1, 2, -2 ... For a larger one, z = k 2^b + r
-if z >= 0 and -1-z = k 2^b + r if not: the signed block comes from a table, with the weight of the
-member that is nearest to 0 (its base), r is uniform, and both are kept with probability
-e^(-r (2 base + r) / (2 sigma^2)), which is nearly 1; else both are drawn again.
+if z >= 0 and -1-z = k 2^b + r if not: the signed block comes from a table, with the weight of its
+member nearest to 0 (its base), r is uniform, and both are accepted with probability
+e^(-r (2 base + r) / (2 sigma^2)), which is nearly 1; else both are redrawn.
 
 References
 ----------
@@ -55,9 +54,9 @@ from veil.dp.exact.coins import (
 )
 
 PRECISION = 256
-_BLOCK = 2**17  # draws at a time: they stay in the cache
-FEW = 1_024  # draws that are not worth a table of cells
-SINGLE = 4  # draws that are not worth arrays
+_BLOCK = 2**17  # draws at a time, to fit in the cache
+FEW = 1_024  # up to so many draws, a table of cells does not pay
+SINGLE = 4  # up to so many draws, arrays do not pay
 _FIRST = 16
 
 
@@ -65,7 +64,7 @@ _FIRST = 16
 class Steps:
     """Values in the order of the steps of F, and bounds of 2^bits F after each.
 
-    The values of a law that has no last one end where less than 2^-(bits - 106) is left.
+    Infinite supports are listed until less than 2^-(bits - 106) of probability remains.
     """
 
     values: Sequence[int]
@@ -75,7 +74,7 @@ class Steps:
 
 
 class Law(Protocol):
-    """A law on the whole numbers, at any precision."""
+    """A distribution on the integers, at any precision."""
 
     def steps(self, bits: int) -> Steps:
         """Return values and bounds."""
@@ -83,7 +82,7 @@ class Law(Protocol):
 
 
 class Table:
-    """Draws from one law. `depth` is the number of bits of the binary search."""
+    """Draws from one distribution; `depth` is the number of bits of the binary search."""
 
     def __init__(self, law: Law, bits: int = PRECISION, depth: int = 64) -> None:
         self._law, self._depth = law, depth
@@ -97,22 +96,22 @@ class Table:
 
     def draw(self, n: int, rng: Generator) -> Ids:
         """Draw n values."""
-        if n <= FEW:  # by n alone, so that a seed gives the same whatever was drawn before
+        if n <= FEW:  # depends only on n, so that a seed gives the same draws in any state
             return self.few(random_words(n, rng), rng)
-        drawn = np.empty(n, dtype=np.int64)
+        draws = np.empty(n, dtype=np.int64)
         for start in range(0, n, _BLOCK):
-            part = drawn[start : start + _BLOCK]
+            part = draws[start : start + _BLOCK]
             part[:] = self._look(halves(len(part), rng), rng)
-        return drawn
+        return draws
 
     def few(self, fresh: Words, rng: Generator) -> Ids:
         """Return a value for each of a few random words."""
         if len(fresh) <= SINGLE:
-            return np.array([self.one(int(u), rng) for u in fresh], dtype=np.int64)
+            return np.array([self.single(int(u), rng) for u in fresh], dtype=np.int64)
         return self._search(fresh >> np.uint64(64 - self._depth), rng)
 
-    def one(self, fresh: int, rng: Generator) -> int:
-        """Decide as `_search` does, for one word, where arrays cost more than they save."""
+    def single(self, fresh: int, rng: Generator) -> int:
+        """Return the value for one word, like `_search` without arrays."""
         u = fresh >> (64 - self._depth)
         below, above = self._ends
         at = bisect_left(above, u)
@@ -125,20 +124,20 @@ class Table:
         return self._below.tolist(), self._above.tolist()
 
     def _look(self, first: NDArray[np.uint16], rng: Generator) -> NDArray[np.signedinteger]:
-        """Look 16-bit words up, and search for those whose cell is not inside one step."""
+        """Look up 16-bit words, and search for those whose cell is not inside one step."""
         if self._cells is None:
             self._cells = self._make_cells()
-        seen = self._cells.take(first)
-        open_ = np.flatnonzero(seen == np.iinfo(seen.dtype).min)
+        values = self._cells.take(first)
+        open_ = np.flatnonzero(values == np.iinfo(values.dtype).min)
         if not len(open_):
-            return seen
+            return values
         rest = self._depth - _FIRST
         more_bits = random_words(len(open_), rng) >> np.uint64(64 - rest)
-        drawn = seen.astype(np.int64)
-        drawn[open_] = self._search(
+        result = values.astype(np.int64)
+        result[open_] = self._search(
             (first[open_].astype(np.uint64) << np.uint64(rest)) | more_bits, rng
         )
-        return drawn
+        return result
 
     def _make_cells(self) -> NDArray[np.signedinteger]:
         steps, shift = self._steps, self._steps.bits - _FIRST
@@ -154,18 +153,20 @@ class Table:
         return cells
 
     def _search(self, u: Words, rng: Generator) -> Ids:
-        """Decide by numbers of `depth` bits."""
-        at = np.searchsorted(self._above, u, side="left")  # all before it are certainly below U
+        """Return the values for words of `depth` bits, by binary search."""
+        at = np.searchsorted(
+            self._above, u, side="left"
+        )  # all steps before it are certainly below U
         sure = at < len(self._values)
         at = np.minimum(at, len(self._values) - 1)
         sure &= u < self._below[at]
-        drawn = self._values[at]
+        values = self._values[at]
         for i in () if sure.all() else np.flatnonzero(~sure):
-            drawn[i] = self._resolve(int(u[i]), self._depth, rng)
-        return drawn
+            values[i] = self._resolve(int(u[i]), self._depth, rng)
+        return values
 
     def _resolve(self, prefix: int, length: int, rng: Generator) -> int:
-        """Draw more bits, and bounds of more bits, until they decide."""
+        """Draw more bits, and compute tighter bounds, until one value is certain."""
         steps = self._steps
         while True:
             if length + 32 > steps.bits:
@@ -175,7 +176,7 @@ class Table:
             at = bisect_right(steps.hi, low)
             if at < len(steps.lo) and high <= steps.lo[at]:
                 return int(steps.values[at])
-            if at >= len(steps.lo):  # beyond what is listed
+            if at >= len(steps.lo):  # beyond the listed values
                 steps = self._law.steps(2 * steps.bits)
             prefix, length = more(prefix, rng), length + 64
 
@@ -191,7 +192,7 @@ class Weighted:
     weights: tuple[tuple[Fraction, Fraction], ...]
 
     def steps(self, bits: int) -> Steps:
-        """Add up bounds of the weights, and divide by bounds of their sum."""
+        """Return cumulative bounds of the weights, divided by bounds of their sum."""
         work = bits + _FINITE_GUARD + max(1, len(self.weights)).bit_length()
         least = min(exponent for coefficient, exponent in self.weights if coefficient)
         most = max(coefficient for coefficient, _ in self.weights)
@@ -217,7 +218,7 @@ def _share(before: int, after: int, bits: int) -> int:
 
 
 def finite(weights: Sequence[tuple[Number, Number]], bits: int = PRECISION) -> Table:
-    """Return draws of 0, 1, ... with P(i) proportional to coefficient_i e^-exponent_i.
+    """Return a table for 0, 1, ... with P(i) proportional to coefficient_i e^-exponent_i.
 
     >>> from veil.core.rng import generator
     >>> finite([(0, 0), (1, 0), (1, 1000)]).draw(3, generator(1)).tolist()
@@ -225,7 +226,7 @@ def finite(weights: Sequence[tuple[Number, Number]], bits: int = PRECISION) -> T
     """
     exact = tuple((Fraction(coefficient), Fraction(exponent)) for coefficient, exponent in weights)
     if not any(coefficient for coefficient, _ in exact) or any(min(pair) < 0 for pair in exact):
-        raise ValueError("Weights and exponents must be at least 0, and one weight above it.")
+        raise ValueError("Weights and exponents must be at least 0, and one weight positive.")
     return Table(Weighted(exact), bits)
 
 
@@ -233,27 +234,27 @@ _LAPLACE_GUARD = 96
 _TABLE_SCALE = 48  # the largest scale of one table
 _DIGIT = 256
 LARGEST_SCALE = Fraction(2**52)
-_TOO_LARGE = "The noise is too large for whole numbers of 64 bits."
+_TOO_LARGE = "The noise is too large for 64-bit integers. Increase the budget."
 
 
 @dataclass(frozen=True)
 class TwoSided:
-    """The whole law, for a small scale."""
+    """The whole distribution, for a small scale."""
 
     scale: Fraction
 
     def steps(self, bits: int) -> Steps:
-        """List 0, 1, -1, ... by what is left after each."""
+        """List 0, 1, -1, ... with the remaining probability after each."""
         work = bits + _LAPLACE_GUARD
-        one, q = 1 << work, exp_minus(1 / self.scale, work)
-        half = over((2 * q[0], 2 * q[1]), (one + q[0], one + q[1]), work)  # 2q / (1 + q)
-        values, left = [0], [half]
+        unit, q = 1 << work, exp_minus(1 / self.scale, work)
+        half = over((2 * q[0], 2 * q[1]), (unit + q[0], unit + q[1]), work)  # 2q / (1 + q)
+        values, tails = [0], [half]
         power, z = q, 1
-        while left[-1][1] > 1 << (work - bits + 106):
+        while tails[-1][1] > 1 << (work - bits + 106):
             values += [z, -z]
-            left += [power, times(power, half, work)]
+            tails += [power, times(power, half, work)]
             power, z = times(power, q, work), z + 1
-        return _steps(values, left, work, bits)
+        return _steps(values, tails, work, bits)
 
 
 @dataclass(frozen=True)
@@ -264,22 +265,22 @@ class Blocks:
     width: int  # 2^b
 
     def steps(self, bits: int) -> Steps:
-        """List blocks by what is left after each."""
+        """List blocks with the remaining probability after each."""
         work = bits + _LAPLACE_GUARD
-        one, q = 1 << work, exp_minus(1 / self.scale, work)
+        unit, q = 1 << work, exp_minus(1 / self.scale, work)
         block = exp_minus(self.width / self.scale, work)  # Q
-        rest = (one - block[1], one - block[0])
-        other = times(over(q, (one + q[0], one + q[1]), work), rest, work)  # q (1-Q) / (1+q)
+        rest = (unit - block[1], unit - block[0])
+        other = times(over(q, (unit + q[0], unit + q[1]), work), rest, work)  # q (1-Q) / (1+q)
         values: list[int] = []
-        left: list[Bounds] = []
-        power, k = (one, one), 0
-        while not left or left[-1][1] > 1 << (work - bits + 106):
+        tails: list[Bounds] = []
+        power, k = (unit, unit), 0
+        while not tails or tails[-1][1] > 1 << (work - bits + 106):
             after = times(power, block, work)
             negative = times(power, other, work)
             values += [2 * k, 2 * k + 1]
-            left += [(after[0] + negative[0], after[1] + negative[1]), after]
+            tails += [(after[0] + negative[0], after[1] + negative[1]), after]
             power, k = after, k + 1
-        return _steps(values, left, work, bits)
+        return _steps(values, tails, work, bits)
 
 
 @dataclass(frozen=True)
@@ -291,12 +292,12 @@ class Digit:
     def steps(self, bits: int) -> Steps:
         """Divide 1 - t^(d+1) by 1 - t^256."""
         work = bits + _LAPLACE_GUARD
-        one, t = 1 << work, exp_minus(self.exponent, work)
+        unit, t = 1 << work, exp_minus(self.exponent, work)
         whole = exp_minus(_DIGIT * self.exponent, work)
-        total = (one - whole[1], one - whole[0])
+        total = (unit - whole[1], unit - whole[0])
         lo, hi, power = [], [], t
         for _ in range(_DIGIT - 1):
-            below = over((one - power[1], one - power[0]), total, work)
+            below = over((unit - power[1], unit - power[0]), total, work)
             lo.append(max(0, below[0] >> _LAPLACE_GUARD))
             hi.append(min(1 << bits, -(-below[1] >> _LAPLACE_GUARD)))
             power = times(power, t, work)
@@ -304,22 +305,22 @@ class Digit:
         return Steps(range(_DIGIT), [*lo, full], [*hi, full], bits)
 
 
-def _steps(values: list[int], left: list[Bounds], work: int, bits: int) -> Steps:
-    """Turn bounds of what is left into bounds of F."""
-    one, shift = 1 << work, work - bits
-    lo = [(one - high) >> shift for _, high in left]
-    hi = [-(-(one - low) >> shift) for low, _ in left]
+def _steps(values: list[int], tails: list[Bounds], work: int, bits: int) -> Steps:
+    """Convert bounds of the remaining probability into bounds of F."""
+    unit, shift = 1 << work, work - bits
+    lo = [(unit - high) >> shift for _, high in tails]
+    hi = [-(-(unit - low) >> shift) for low, _ in tails]
     return Steps(values, lo, hi, bits)
 
 
 class Laplace:
-    """Draws of one scale."""
+    """Draws discrete Laplace noise of one scale."""
 
     def __init__(self, scale: Fraction, depth: int = 64) -> None:
         if not 0 < scale <= LARGEST_SCALE:
             raise ParameterError(
-                "The scale of the noise must be above 0 and at most 2^52 steps; choose a larger"
-                " epsilon or a smaller sensitivity."
+                "The scale of the noise must be above 0 and at most 2^52 steps. Increase epsilon"
+                " or reduce the sensitivity."
             )
         self._digits = []
         width = 1
@@ -330,13 +331,13 @@ class Laplace:
         self._top = Table(TwoSided(scale) if width == 1 else Blocks(scale, width), depth=depth)
 
     def draw(self, n: int, rng: Generator) -> Ids:
-        """Draw n whole numbers."""
+        """Draw n integers."""
         if self._width == 1:
             return self._top.draw(n, rng)
         tables = (self._top, *self._digits)
         if n == 1:
             return np.array(
-                [self._one(random_words(len(tables), rng).tolist(), rng)], dtype=np.int64
+                [self._single(random_words(len(tables), rng).tolist(), rng)], dtype=np.int64
             )
         if n <= FEW:  # one call for the words of all tables
             fresh = random_words(n * len(tables), rng).reshape(len(tables), n)
@@ -348,30 +349,30 @@ class Laplace:
         sign, blocks = -(top & 1), top >> 1
         if n and max(blocks.tolist() if n <= FEW else [blocks.max()]) * self._width >= 2**62:
             raise ParameterError(_TOO_LARGE)
-        drawn = blocks * self._width
+        values = blocks * self._width
         for j, digit in enumerate(digits):
-            drawn += digit << np.int64(8 * j)
-        return drawn ^ sign  # -1 - r for the negative side
+            values += digit << np.int64(8 * j)
+        return values ^ sign  # -1 - r for the negative side
 
-    def _one(self, fresh: list[int], rng: Generator) -> int:
-        """Draw one number from a word for each table, where arrays cost more than they save."""
-        top = self._top.one(fresh[0], rng)
-        negative, drawn = top & 1, (top >> 1) * self._width
-        if drawn >= 2**62:
+    def _single(self, fresh: list[int], rng: Generator) -> int:
+        """Draw one number from one word per table, without arrays."""
+        top = self._top.single(fresh[0], rng)
+        negative, magnitude = top & 1, (top >> 1) * self._width
+        if magnitude >= 2**62:
             raise ParameterError(_TOO_LARGE)
         for j, (table, word) in enumerate(zip(self._digits, fresh[1:], strict=True)):
-            drawn += table.one(word, rng) << (8 * j)
-        return drawn ^ -negative
+            magnitude += table.single(word, rng) << (8 * j)
+        return magnitude ^ -negative
 
 
 @lru_cache(maxsize=64)
 def laplace_of(scale: Fraction) -> Laplace:
-    """Return the tables of a scale; those of the last scales are kept."""
+    """Return the cached sampler of a scale."""
     return Laplace(scale)
 
 
 def discrete_laplace(scale: Fraction, n: int, rng: Generator) -> Ids:
-    """Draw n whole numbers z with P(z) proportional to e^(-|z| / scale).
+    """Draw n integers z with P(z) proportional to e^(-|z| / scale).
 
     >>> from veil.core.rng import generator
     >>> discrete_laplace(Fraction(1, 100), 3, generator(1)).tolist()
@@ -387,17 +388,18 @@ LARGEST_VARIANCE = Fraction(2**80)
 
 @dataclass(frozen=True)
 class Bells:
-    """Both signs of blocks of `width` values; with a width of 1, the law itself.
+    """Both signs of blocks of `width` values; with a width of 1, the distribution itself.
 
-    Block k >= 0 weighs e^(-(k width)^2 / (2 sigma2)), block k < 0, counted from 0, e^(-(k width +
-    1)^2 / (2 sigma2)). With a width of 1 the values are 0, 1, -1, ...; else 2k and 2k + 1.
+    Non-negative block k has weight e^(-(k width)^2 / (2 sigma2)), negative block k, counted from
+    0, e^(-(k width + 1)^2 / (2 sigma2)). With a width of 1 the values are 0, 1, -1, ...; else 2k
+    and 2k + 1.
     """
 
     sigma2: Fraction
     width: int
 
     def steps(self, bits: int) -> Steps:
-        """Add up bounds of the weights, and divide by bounds of their sum."""
+        """Return cumulative bounds of the weights, divided by bounds of their sum."""
         work = bits + _GAUSSIAN_GUARD
         values, lows, highs = [], [0], [0]
         for value, weight in self._weights(work):
@@ -406,8 +408,8 @@ class Bells:
             highs.append(highs[-1] + weight[1])
             if weight[1] <= 1 << (work - bits + 90):
                 break
-        # A weight of 2^-166 stands at 15 sigma or more, where a weight is at most 0.9 of the one
-        # before it: all that is left, of both signs, is less than 2 / (1 - 0.9) times the last.
+        # A weight of 2^-166 occurs at 15 sigma or more, where each weight is at most 0.9 times the
+        # previous one: the remainder of both signs is less than 2 / (1 - 0.9) times the last.
         tail = 128 * (highs[-1] - highs[-2] + 2)
         below, above = lows[-1], highs[-1] + tail
         lo = [(low << bits) // (low + above - high) for low, high in zip(lows, highs, strict=True)]
@@ -418,14 +420,14 @@ class Bells:
         return Steps(values, lo[1:], hi[1:], bits)
 
     def _weights(self, work: int) -> Iterator[tuple[int, Bounds]]:
-        """Yield values and bounds of their weights, for ever: each from the one before."""
+        """Yield values and bounds of their weights without end, each from the previous one."""
         unit = Fraction(1, 2) / self.sigma2
-        one = (1 << work, 1 << work)
+        start = (1 << work, 1 << work)
         growth = exp_minus(2 * self.width**2 * unit, work)  # of the ratio, from block to block
         ratio = exp_minus(self.width**2 * unit, work)
         lean = exp_minus(2 * self.width * unit, work)  # of the negative side, from block to block
         side = exp_minus(unit, work)
-        weight, k = one, 0
+        weight, k = start, 0
         while True:
             if self.width > 1:
                 yield 2 * k, weight
@@ -441,10 +443,9 @@ class Bells:
 
 
 class Gaussian:
-    """Draws of one sigma^2.
+    """Draws discrete Gaussian noise of one sigma^2.
 
-    `margin` is that of the filter which keeps or drops a draw, `most` the largest sigma^2 of
-    a table.
+    `margin` is that of the accept/reject filter, `most` the largest sigma^2 of a single table.
     """
 
     def __init__(
@@ -456,8 +457,8 @@ class Gaussian:
     ) -> None:
         if not 0 < sigma2 <= LARGEST_VARIANCE:
             raise ParameterError(
-                "The sigma of the noise must be above 0 and at most 2^40 steps; choose a larger"
-                " budget or a smaller sensitivity."
+                "The sigma of the noise must be above 0 and at most 2^40 steps. Increase the"
+                " budget or reduce the sensitivity."
             )
         width = 1
         while sigma2 / width**2 > most:
@@ -467,41 +468,43 @@ class Gaussian:
         self._top = Table(Bells(sigma2, width), depth=depth)
 
     def draw(self, n: int, rng: Generator) -> Ids:
-        """Draw n whole numbers."""
+        """Draw n integers."""
         if self._width == 1:
             return self._top.draw(n, rng)
         if n <= SINGLE:
-            return np.array([self._one(rng) for _ in range(n)], dtype=np.int64)
-        drawn = np.empty(n, dtype=np.int64)
+            return np.array([self._single(rng) for _ in range(n)], dtype=np.int64)
+        result = np.empty(n, dtype=np.int64)
         open_ = np.arange(n)
         while len(open_):
-            values, kept = self._try(len(open_), rng)
-            drawn[open_[kept]] = values[kept]
-            open_ = open_[~kept]
-        return drawn
+            values, accepted = self._try(len(open_), rng)
+            result[open_[accepted]] = values[accepted]
+            open_ = open_[~accepted]
+        return result
 
-    def _one(self, rng: Generator) -> int:
-        """Draw one number as `_try` does, without arrays; one call gives all words of a try."""
+    def _single(self, rng: Generator) -> int:
+        """Draw one number like `_try`, without arrays; one call gives all words of a try."""
         while True:
             fresh: list[int] = random_words(3, rng).tolist()
-            top = self._top.one(fresh[0], rng)
+            top = self._top.single(fresh[0], rng)
             negative, block = top & 1, top >> 1
             r = fresh[1] & (self._width - 1)  # the width is a power of two
             base = block * self._width + negative
             exponent = r * (2 * base + r)
             near, p = fresh[2] * 2.0**-64, math.exp(-exponent / self._double)
-            kept = near < p
+            accepted = near < p
             if abs(near - p) <= self._margin:
                 exact = exponent / (2 * self._sigma2)
-                kept = decide(fresh[2], 64, lambda bits, e=exact: exp_minus(e, bits), rng)  # type: ignore[misc]
-            if kept:
+                accepted = decide(fresh[2], 64, lambda bits, e=exact: exp_minus(e, bits), rng)  # type: ignore[misc]
+            if accepted:
                 return (block * self._width + r) ^ -negative
 
     def _try(self, n: int, rng: Generator) -> tuple[Ids, NDArray[np.bool_]]:
         top = self._top.draw(n, rng)
         negative, blocks = top & 1, top >> 1
         if n and int(blocks.max()) * self._width >= 2**62:
-            raise ParameterError("The noise is too large for whole numbers of 64 bits.")
+            raise ParameterError(
+                "The noise is too large for 64-bit integers. Increase the budget."
+            )
         r = rng.integers(0, self._width, n)
         base = blocks * self._width + negative
         double = 2 * self._sigma2
@@ -510,18 +513,18 @@ class Gaussian:
             return int(r[i]) * (2 * int(base[i]) + int(r[i])) / double
 
         x = r.astype(np.float64) * (2.0 * base + r) / float(double)
-        kept = filtered_coins(x, exact, rng, self._margin)
-        return (blocks * self._width + r) ^ -negative, kept
+        accepted = filtered_coins(x, exact, rng, self._margin)
+        return (blocks * self._width + r) ^ -negative, accepted
 
 
 @lru_cache(maxsize=64)
 def gaussian_of(sigma2: Fraction) -> Gaussian:
-    """Return the tables of a sigma^2; those of the last ones are kept."""
+    """Return the cached sampler of a sigma^2."""
     return Gaussian(sigma2)
 
 
 def discrete_gaussian(sigma2: Fraction, n: int, rng: Generator) -> Ids:
-    """Draw n whole numbers z with P(z) proportional to e^(-z^2 / (2 sigma2)).
+    """Draw n integers z with P(z) proportional to e^(-z^2 / (2 sigma2)).
 
     >>> from veil.core.rng import generator
     >>> discrete_gaussian(Fraction(1, 100), 3, generator(1)).tolist()

@@ -1,4 +1,4 @@
-"""What a collector keeps of reports: sums that grow with the oracle, and what they estimate."""
+"""Aggregates of local reports: sums of a size fixed by the mechanism, and estimates."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,21 +15,21 @@ from veil.core.types import Floats, Ids
 from veil.dp.local.packed import Array, column_sums
 
 Candidate = str | int
-_ERROR = 0.05  # of all candidates together
+_ERROR = 0.05  # for all candidates together
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How many reports are of each candidate: unbiased, so that it may be below 0.
+    """Unbiased estimates of how many reports are of each candidate; they can be negative.
 
     Attributes
     ----------
     candidates
-        Texts or codes, m of them.
+        m texts or codes.
     counts
         (m,) estimates.
     stderr
-        (m,) standard errors, with collisions of hash functions where there are any.
+        (m,) standard errors, including hash collisions.
     """
 
     candidates: tuple[Candidate, ...]
@@ -38,34 +38,34 @@ class Counts:
 
     @property
     def significant(self) -> NDArray[np.bool_]:
-        """Which candidates are there: one-sided, 5 % for all together (Bonferroni)."""
+        """Which counts are above 0: one-sided, 5 % for all candidates together (Bonferroni)."""
         return self.counts > bonferroni(len(self.candidates)) * self.stderr
 
     def __len__(self) -> int:
         return len(self.candidates)
 
     def take(self, rows: Sequence[int] | NDArray[np.integer]) -> "Counts":
-        """Return some of the candidates, in that order."""
+        """Return the candidates at these positions, in this order."""
         at = np.asarray(rows, dtype=np.int64)
-        chosen = tuple(self.candidates[row] for row in at)
-        return Counts(chosen, self.counts[at], self.stderr[at])
+        candidates = tuple(self.candidates[row] for row in at)
+        return Counts(candidates, self.counts[at], self.stderr[at])
 
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of what was reported, and its standard error."""
+    """An estimated mean of reported numbers, and its standard error."""
 
     value: float
     stderr: float
 
 
 def bonferroni(tests: int) -> float:
-    """Return how many standard errors are significant when so many things are tested."""
+    """Return the number of standard errors that is significant in one of `tests` tests."""
     return NormalDist().inv_cdf(1 - _ERROR / max(1, tests))
 
 
 def is_several(values: object) -> bool:
-    """Tell whether there can be several things in it: one text and one number are one thing.
+    """Return whether the value is a collection; strings and scalars are not.
 
     >>> is_several(["a"]), is_several("a"), is_several(np.array(3))
     (True, False, False)
@@ -77,38 +77,37 @@ def is_several(values: object) -> bool:
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Refuse to estimate where an epsilon is so near to 0 that numbers have no room for it."""
+    """Raise InputError if an estimate overflows because epsilon is too close to 0."""
     try:
         with np.errstate(divide="raise", over="raise", invalid="raise"):
             yield
     except ArithmeticError:
         raise InputError(
-            "The parameters of these reports are so near to telling nothing that no estimate can"
-            " be computed; report with a larger epsilon."
+            "These reports reveal too little to compute an estimate. Report with a larger epsilon."
         ) from None
 
 
-class Drawn(Protocol):
-    """Reports, as an aggregate reads them."""
+class ReportBlock(Protocol):
+    """Reports as an aggregate reads them."""
 
     @property
     def oracle(self) -> object:
-        """Who made them."""
+        """The mechanism that made the reports."""
         ...
 
     @property
     def data(self) -> Array:
-        """What was reported."""
+        """The reported values."""
         ...
 
     @property
     def index(self) -> Array | None:
-        """What is public beside each report."""
+        """Public data of each report, such as its hash function."""
         ...
 
     @property
     def overlap(self) -> float:
-        """How many reports share their bits, as `veil.dp.local.reports.Reports` has it."""
+        """How many reports share their bits (see `veil.dp.local.reports.Reports`)."""
         ...
 
     @property
@@ -118,7 +117,7 @@ class Drawn(Protocol):
 
 
 class Reader(Protocol):
-    """The oracle of an aggregate: it reads candidates as it reads values."""
+    """The mechanism of an aggregate: it encodes candidates like values."""
 
     @property
     def domain(self) -> Iterable[Candidate] | None:
@@ -131,7 +130,7 @@ class Reader(Protocol):
 
 
 class Aggregate(ABC):
-    """Adds up reports of one oracle, block by block; the order makes no difference."""
+    """Sums reports of one mechanism, block by block; the order does not matter."""
 
     def __init__(self, oracle: Reader) -> None:
         self.oracle = oracle
@@ -140,13 +139,13 @@ class Aggregate(ABC):
 
     @property
     def overlap(self) -> float:
-        """By how much variances grow because reports of a person share their bits."""
+        """Factor by which variances grow because reports of a person share their bits."""
         return self._shared / self.n if self.n else 1.0
 
-    def add(self, reports: Drawn) -> None:
-        """Add reports of the same oracle."""
+    def add(self, reports: ReportBlock) -> None:
+        """Add reports of the same mechanism."""
         if getattr(reports, "oracle", None) != self.oracle:
-            raise InputError("Reports that are added up must be of one oracle, with the same"
+            raise InputError("All reports must come from the same mechanism with the same"
                              " parameters.")  # fmt: skip
         self._add(reports.data, index_of(reports))
         self.n += reports.n
@@ -154,63 +153,65 @@ class Aggregate(ABC):
 
     @readable()
     def estimate(self, candidates: Iterable[Candidate] | None = None) -> Counts:
-        """Estimate how many reports are of each candidate; of codes, all are candidates."""
+        """Estimate how many reports are of each candidate; None for all codes."""
         if not self.n:
-            raise InputError("There must be at least one report; there is none.")
-        given = list_candidates(self.oracle.domain if candidates is None else candidates)
-        counts, variances = self._counts(self.oracle.check(given))
+            raise InputError("At least one report is required.")
+        listed = list_candidates(self.oracle.domain if candidates is None else candidates)
+        counts, variances = self._counts(self.oracle.check(listed))
         stderr: Floats = np.sqrt(np.maximum(variances, 0.0) * self.overlap)
-        return Counts(tuple(given), counts, stderr)
+        return Counts(tuple(listed), counts, stderr)
 
     def mean(self) -> Mean:
-        """Estimate the mean of what was reported."""
-        raise InputError("These reports are of texts or codes, which are counted: call estimate.")
+        """Estimate the mean of the reported numbers."""
+        raise InputError(
+            "These reports are of texts or codes, which have counts and no mean. Call estimate."
+        )
 
     @abstractmethod
     def _add(self, data: Array, index: Array) -> None:
-        """Add arrays."""
+        """Add the arrays of a block of reports."""
 
     @abstractmethod
     def _counts(self, targets: Array) -> tuple[Floats, Floats]:
-        """Return estimates and their variances for candidates, read by the oracle."""
+        """Return estimates and their variances for encoded candidates."""
 
 
-def index_of(reports: Drawn) -> Array:
-    """Return what is public beside the reports; nothing is an array without columns."""
+def index_of(reports: ReportBlock) -> Array:
+    """Return the public data of the reports, or an array without columns."""
     return np.empty((reports.n, 0), dtype=np.int8) if reports.index is None else reports.index
 
 
 def list_candidates(candidates: Iterable[Candidate] | None) -> list[Candidate]:
-    """Return candidates as a list, or raise: there must be some, and all different."""
+    """Return candidates as a list; raise unless there is at least one and all differ."""
     if candidates is None:
         raise InputError(
-            "Candidates must be named: which values there are is known of codes alone, up to"
-            " 1,048,576 of them."
+            "Candidates are required. Only codes, up to 1,048,576 of them, have a known list of"
+            " values."
         )
     if not is_several(candidates):
-        raise InputError("Candidates must be a list of texts or codes, not one text or number.")
-    found = candidates.tolist() if isinstance(candidates, np.ndarray) else list(candidates)
-    if not found:
-        raise InputError("There must be at least one candidate; there is none.")
+        raise InputError("Candidates must be a list of texts or codes, not a single one.")
+    listed = candidates.tolist() if isinstance(candidates, np.ndarray) else list(candidates)
+    if not listed:
+        raise InputError("At least one candidate is required.")
     try:
-        several = len(set(found)) < len(found)
+        repeated = len(set(listed)) < len(listed)
     except TypeError:
         raise InputError("Candidates must be texts or codes.") from None
-    if several:
-        raise InputError("A candidate stands there twice; leave it out once.")
-    return found
+    if repeated:
+        raise InputError("Candidates must be distinct. Remove duplicates.")
+    return listed
 
 
-def frequency(ones: Floats, n: float, hit: float, miss: float) -> tuple[Floats, Floats]:
-    """Estimate counts of what is seen with probability `hit` if there, and `miss` if not."""
-    counts = (ones - n * miss) / (hit - miss)
-    there = np.clip(counts, 0.0, n)
-    variances = there * hit * (1 - hit) + (n - there) * miss * (1 - miss)
+def frequency(observed: Floats, n: float, hit: float, miss: float) -> tuple[Floats, Floats]:
+    """Estimate counts of bits that are 1 with probability `hit` if true, else `miss`."""
+    counts = (observed - n * miss) / (hit - miss)
+    present = np.clip(counts, 0.0, n)
+    variances = present * hit * (1 - hit) + (n - present) * miss * (1 - miss)
     return counts, variances / (hit - miss) ** 2
 
 
 class Tally(Aggregate):
-    """How often each code was reported, seen with probability `hit` if true and else `miss`."""
+    """Counts of codes, each reported with probability `hit` if true, else `miss`."""
 
     def __init__(self, oracle: Reader, size: int, hit: float, miss: float) -> None:
         super().__init__(oracle)
@@ -222,12 +223,12 @@ class Tally(Aggregate):
         self._ones += np.bincount(data, minlength=len(self._ones))
 
     def _counts(self, targets: Array) -> tuple[Floats, Floats]:
-        ones = self._ones[targets].astype(np.float64)
-        return frequency(ones, self.n, self._hit, self._miss)
+        observed = self._ones[targets].astype(np.float64)
+        return frequency(observed, self.n, self._hit, self._miss)
 
 
 class Columns(Tally):
-    """The same, of reports with one bit for each code."""
+    """Counts of codes in reports with one bit per code."""
 
     def _add(self, data: Array, index: Array) -> None:
         del index

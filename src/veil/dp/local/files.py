@@ -1,8 +1,8 @@
-"""Values and reports in files.
+"""Read values from files, and save and load reports.
 
-The arrays are `data` and `index`, and for more blocks `data.1`, `index.1` and so on; `about` is
-JSON: the oracle, how many reports and blocks there are, and what the cost depends on. Everything
-is stored as it is, so that no file takes more memory than it has bytes.
+A report file has arrays `data` and `index`, further blocks in `data.1`, `index.1` and so on, and
+JSON in `about`: the mechanism, the numbers of reports and blocks, and what the cost depends on.
+Nothing is compressed, so a file never takes more memory than it has bytes.
 """
 
 import json
@@ -27,7 +27,7 @@ from veil.dp.local.reports import Desk, Reports, Users, Values
 Takes = Literal["texts", "codes", "reals"]
 _READ: dict[Takes, tuple[Callable[[str], Value], str]] = {
     "texts": (str, "a text"),
-    "codes": (int, "a whole number"),
+    "codes": (int, "an integer"),
     "reals": (float, "a number"),
 }
 
@@ -35,26 +35,29 @@ _READ: dict[Takes, tuple[Callable[[str], Value], str]] = {
 def read_values(
     path: Path, takes: Takes, column: str | None = None, user: str | None = None
 ) -> tuple[Iterator[Value], Iterator[str] | None]:
-    """Read values as an oracle takes them, and whose they are if a column of users is named.
+    """Return values of the type `takes`, and their users if a column of users is given.
 
-    Plain text has a value in each line; of a table with several columns one must be named.
+    A plain text file has one value per line. A table with several columns needs `column`.
     """
     require_file(path, "values")
     if suffix_of(path) in (".txt", ""):
         if column is not None or user is not None:
-            raise InputError(f"{path.name} is plain text and has no columns; leave them out.")
+            raise InputError(
+                f"{path.name} is plain text without columns. Remove the column options."
+            )
         return (_value(row, takes, path.name) for row in _lines(path)), None
-    name = path.name  # once: a path takes its time to tell it
-    wanted = [one for one in (column, user) if one is not None]
-    header, rows = read_table(path, wanted if column is not None else ())
+    name = path.name  # looked up once: it is slow
+    columns = [name for name in (column, user) if name is not None]
+    header, rows = read_table(path, columns if column is not None else ())
     if column is None and (len(header) > 1 or user is not None):
         raise InputError(
-            f"{path.name} has {len(header)} columns; name that of the values with --column."
+            f"{path.name} has {len(header)} columns. Choose the one with the values: --column"
+            " NAME."
         )
     if user is None:
         return (_value(row, takes, name) for row in rows), None
-    one, other = tee(rows)  # a block is read for the values, and again for the users
-    return (_value(row, takes, name) for row in one), (row.values[1] for row in other)
+    for_values, for_users = tee(rows)  # each block is read once, for both
+    return (_value(row, takes, name) for row in for_values), (row.values[1] for row in for_users)
 
 
 def _lines(path: Path) -> Iterator[Row[str]]:
@@ -67,7 +70,9 @@ def _value(row: Row[str], takes: Takes, name: str) -> Value:
     try:
         return kind(row.values[0])
     except ValueError:
-        raise InputError(f"{row.where(name)} must have {noun}; repair or leave it out.") from None
+        raise InputError(
+            f"{row.where(name)} must have {noun}. Repair or remove the row."
+        ) from None
 
 
 _FORMAT = 2
@@ -81,26 +86,26 @@ _FAULTS = (zipfile.BadZipFile, OSError, ValueError, LookupError, TypeError, EOFE
 def save_reports(reports: Reports, path: str | Path) -> None:
     """Write reports to an .npz file."""
     if not isinstance(reports, Reports):
-        raise InputError("What is saved must be Reports, as 'report' makes them.")
+        raise InputError("'reports' must be Reports, as returned by report().")
     with whole_file(Path(path)) as part, part.open("wb") as file:
         _write(file, [(reports.data, reports.index)], lambda: reports)
 
 
 def report_to(desk: Desk, values: Values, users: Users | None, path: str | Path) -> Reports:
-    """Report values of any number to an .npz file, in bounded memory.
+    """Report any number of values to an .npz file, in bounded memory.
 
-    The last block is returned, with the cost of all.
+    Return the last block, with the cost of all reports.
     """
     last: list[Drawing] = []
 
     def blocks() -> Iterator[Drawing]:
-        for block in _merged(desk.drawn(values, users)):
+        for block in _merged(desk.draw_blocks(values, users)):
             last[:] = [block]
             yield block
 
     def about() -> Reports:
         if not last:
-            raise InputError("There must be at least one value; there is none.")
+            raise InputError("At least one value is required.")
         return desk.reports(*last[0])
 
     with whole_file(Path(path)) as part, part.open("wb") as file:
@@ -108,27 +113,27 @@ def report_to(desk: Desk, values: Values, users: Users | None, path: str | Path)
 
 
 def load_reports(path: str | Path) -> Reports:
-    """Read reports that `save_reports` or ``veil dp report`` wrote, all at once."""
+    """Load the reports that `save_reports` or ``veil dp report`` wrote."""
     blocks = list(read_blocks(path))
     first, *rest = blocks
     if not rest:
         return first
     data = np.concatenate([block.data for block in blocks])
-    beside = [block.index for block in blocks if block.index is not None]
+    indexes = [block.index for block in blocks if block.index is not None]
     return Reports(
-        first.oracle, data, np.concatenate(beside) if beside else None,
+        first.oracle, data, np.concatenate(indexes) if indexes else None,
         first.seeded, first.memoised, first.most, first.overlap,
         first.values,
     )  # fmt: skip
 
 
 def oracle_of(path: str | Path) -> Oracle:
-    """Return the oracle of the reports in a file."""
+    """Return the mechanism of the reports in a file."""
     return next(iter(read_blocks(path))).oracle
 
 
 def read_blocks(path: str | Path) -> Iterator[Reports]:
-    """Read reports block by block, as they were written; `estimate` takes them so."""
+    """Yield the blocks of reports in a file; `estimate` accepts them."""
     source = Path(path)
     require_file(source, "reports")
     try:
@@ -156,22 +161,22 @@ def _write(file: IO[bytes], blocks: Iterable[Drawing], about: Callable[[], Repor
             if index is not None:
                 _put(archive, _name("index", count), index)
             count, rows = count + 1, rows + len(data)
-        told = about()
+        reports = about()
         facts = {
             "format": _FORMAT,
-            "oracle": told.oracle.name,
-            "parameters": told.oracle.model_dump(),
+            "oracle": reports.oracle.name,
+            "parameters": reports.oracle.model_dump(),
             "n": rows,
             "blocks": count,
-            "seeded": told.seeded,
-            "memoised": told.memoised,
-            "most": told.most,
-            "overlap": told.overlap,
-            "values": told.values,
+            "seeded": reports.seeded,
+            "memoised": reports.memoised,
+            "most": reports.most,
+            "overlap": reports.overlap,
+            "values": reports.values,
         }
         text = json.dumps(facts).encode()
         _put(archive, _ABOUT, np.frombuffer(text, dtype=np.uint8))
-    return told
+    return reports
 
 
 def _name(array: str, number: int) -> str:
@@ -179,34 +184,34 @@ def _name(array: str, number: int) -> str:
 
 
 def _put(archive: zipfile.ZipFile, name: str, array: Array) -> None:
-    member = zipfile.ZipInfo(f"{name}.npy")  # of a fixed date: a file tells no time
+    member = zipfile.ZipInfo(f"{name}.npy")  # fixed date: the file must not reveal the time
     with archive.open(member, "w", force_zip64=True) as file:
         np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
 
 
 def _merged(blocks: Iterable[Drawing]) -> Iterator[Drawing]:
-    """Put small blocks together, up to 64 MB."""
-    held: list[Drawing] = []
+    """Merge small blocks, up to 64 MB."""
+    pending: list[Drawing] = []
     octets = 0
     for data, index in blocks:
         size = data.nbytes + (0 if index is None else index.nbytes)
-        if held and octets + size > _BLOCK:
-            yield _joined(held)
-            held, octets = [], 0
-        held.append((data, index))
+        if pending and octets + size > _BLOCK:
+            yield _joined(pending)
+            pending, octets = [], 0
+        pending.append((data, index))
         octets += size
-    if held:
-        yield _joined(held)
+    if pending:
+        yield _joined(pending)
 
 
 def _joined(blocks: list[Drawing]) -> Drawing:
-    beside = [index for _, index in blocks if index is not None]
+    indexes = [index for _, index in blocks if index is not None]
     data = np.concatenate([data for data, _ in blocks])
-    return data, np.concatenate(beside) if beside else None
+    return data, np.concatenate(indexes) if indexes else None
 
 
 def _about(archive: zipfile.ZipFile, source: Path) -> dict[str, Any]:
-    """Return what the file says of itself, after a look at the sizes of all that is in it."""
+    """Return the metadata of a file, after checking the sizes of its members."""
     sizes = [member.file_size for member in archive.infolist()]
     stored = all(member.compress_type == zipfile.ZIP_STORED for member in archive.infolist())
     if not stored or sum(sizes) > source.stat().st_size:
@@ -215,7 +220,9 @@ def _about(archive: zipfile.ZipFile, source: Path) -> dict[str, Any]:
         raise _damaged(source)
     about = json.loads(_array(archive, _ABOUT).tobytes())
     if about["format"] != _FORMAT:
-        raise InputError(f"{source.name} was written by another version; report again.")
+        raise InputError(
+            f"{source.name} was written by a different version of Veil. Create the reports again."
+        )
     whole = type(about["n"]) is int and type(about["blocks"]) is int and about["blocks"] >= 1
     flags = type(about["seeded"]) is bool and type(about["memoised"]) is bool
     counted = all(about[name] is None or type(about[name]) is int for name in ("most", "values"))
@@ -226,18 +233,18 @@ def _about(archive: zipfile.ZipFile, source: Path) -> dict[str, Any]:
 
 
 def _check_names(archive: zipfile.ZipFile, blocks: int) -> None:
-    known = {f"{_name(array, n)}.npy" for array in ("data", "index") for n in range(blocks)}
-    if not set(archive.namelist()) <= {*known, f"{_ABOUT}.npy"}:
-        raise ValueError("There is more in the file than the reports.")
+    expected = {f"{_name(array, n)}.npy" for array in ("data", "index") for n in range(blocks)}
+    if not set(archive.namelist()) <= {*expected, f"{_ABOUT}.npy"}:
+        raise ValueError("The file contains more than reports.")
 
 
 def _block(archive: zipfile.ZipFile, about: dict[str, Any], number: int) -> Reports:
     oracle = about["oracle"]
-    beside = oracle.parts[1] is not None
+    has_index = oracle.parts[1] is not None
     return Reports(
         oracle,
         _array(archive, _name("data", number)),
-        _array(archive, _name("index", number)) if beside else None,
+        _array(archive, _name("index", number)) if has_index else None,
         about["seeded"],
         about["memoised"],
         about["most"],
@@ -247,17 +254,17 @@ def _block(archive: zipfile.ZipFile, about: dict[str, Any], number: int) -> Repo
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> Array:
-    """Return an array of a file; nothing is read that its header does not account for."""
+    """Return an array of the file; its header must account for all bytes."""
     octets = archive.read(f"{name}.npy")
     stream = BytesIO(octets)
     version = np.lib.format.read_magic(stream)
     if version != (1, 0):
-        raise ValueError("The arrays are of another format.")
+        raise ValueError("The arrays have an unknown format.")
     shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
     if by_columns or dtype.hasobject:
-        raise ValueError("The arrays are of another kind.")
+        raise ValueError("The arrays have an unsupported type.")
     return np.frombuffer(octets, dtype=dtype, offset=stream.tell()).reshape(shape)
 
 
 def _damaged(source: Path) -> InputError:
-    return InputError(f"{source.name} holds no reports, or is damaged; ask for it again.")
+    return InputError(f"{source.name} contains no reports or is damaged. Request the file again.")

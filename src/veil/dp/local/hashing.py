@@ -10,16 +10,16 @@ Aumasson, Neves, Wilcox-O'Hearn, Winnerlein. BLAKE2. RFC 7693.
 Steele, Lea, Flood. Fast Splittable Pseudorandom Number Generators. OOPSLA 2014, Figure 17.
 doi:10.1145/2660193.2660195
 
-Sketches of hashed texts: one row for each hash function, and what collides in them.
-The estimate of a text is, over m columns and k rows T of the sketch,
+A sketch has one row per hash function. With m columns and k rows T, the count of a text is
+estimated by
 
 .. math:: \frac{m}{m-1}\left(\frac{1}{k}\sum_j T_j[h_j(d)] - \frac{n}{m}\right)
 
 Its variance has two parts: the noise of n reports, and the texts that share a cell with this one
 by chance, :math:`\sum_{v \ne d} c_v^2 / (k m)`. Reports of the text itself have less noise than
-those of others; only those count so that are surely its own, or few reports that agree by chance
-would have no error at all. The sum of squares of all counts is read from the
-sketch itself: the squares of its cells hold it, beside the noise, which is known.
+other reports, but only reports that certainly belong to the text are counted that way. Otherwise a
+few reports that agree by chance would seem to have no error. The sum of squares of all counts is
+estimated from the squares of the cells, minus the known noise.
 """
 
 from abc import abstractmethod
@@ -43,7 +43,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def text_hash(text: str) -> int:
-    """Return the number of a text.
+    """Return the 64-bit hash of a text.
 
     >>> text_hash("melanoma")
     15126047331207042889
@@ -52,18 +52,18 @@ def text_hash(text: str) -> int:
         octets = text.encode("utf-8")
     except (AttributeError, UnicodeError):
         raise InputError(
-            "A value must be a text, without lone surrogates; convert numbers with str() first."
+            "Values must be strings without lone surrogates. Convert numbers with str() first."
         ) from None
     return octet_hash(octets)
 
 
 def octet_hash(octets: bytes) -> int:
-    """Return the number of some bytes."""
+    """Return the 64-bit hash of bytes."""
     return int.from_bytes(blake2b(octets, digest_size=8).digest(), "little")
 
 
-class _Known(dict[str, int]):
-    """Numbers of texts, each computed once."""
+class _TextHashes(dict[str, int]):
+    """Cache of text hashes."""
 
     def __missing__(self, text: str) -> int:
         self[text] = number = text_hash(text)
@@ -71,16 +71,16 @@ class _Known(dict[str, int]):
 
 
 def text_hashes(texts: Iterable[str]) -> Words:
-    """Return the numbers of texts (n,)."""
-    given = texts.tolist() if isinstance(texts, np.ndarray) else texts
+    """Return the hashes (n,) of texts."""
+    values = texts.tolist() if isinstance(texts, np.ndarray) else texts
     try:
-        return np.fromiter(map(_Known().__getitem__, given), dtype=np.uint64)
-    except TypeError:  # what cannot be a key is no text either
-        raise InputError("Values must be texts, in a list or an array.") from None
+        return np.fromiter(map(_TextHashes().__getitem__, values), dtype=np.uint64)
+    except TypeError:  # unhashable values are not strings
+        raise InputError("Values must be a list or array of strings.") from None
 
 
 def positions(numbers: Words, functions: NDArray[Any], width: int) -> Ids:
-    """Return where texts stand under hash functions: arrays are matched as NumPy does.
+    """Return the positions of text hashes under hash functions, with NumPy broadcasting.
 
     >>> positions(text_hashes(["melanoma"]), np.arange(4), 1024).tolist()
     [159, 928, 846, 554]
@@ -98,14 +98,14 @@ def positions(numbers: Words, functions: NDArray[Any], width: int) -> Ids:
     return where
 
 
-_LOOKUPS = 2**20  # cells that are looked up at a time
+_LOOKUPS = 2**20  # cells looked up at a time
 
 
 class Sketch(Aggregate):
     """Sums of reports in `hashes` rows of `width` cells.
 
-    `noise` is the variance of one report at the cell of another text, `own` that at the cell of
-    its own, and `energy` the expected sum of squares of one report over the cells of its row.
+    `noise` is the variance of one report at the cell of another text, `own` at the cell of its own
+    text, and `energy` the expected sum of squares of one report over the cells of its row.
     """
 
     def __init__(
@@ -118,13 +118,13 @@ class Sketch(Aggregate):
 
     @abstractmethod
     def rows(self) -> Floats:
-        """Return T (hashes, width): each row alone estimates the counts of its cells."""
+        """Return T (hashes, width): each row separately estimates the counts of its cells."""
 
     def _counts(self, targets: Array) -> tuple[Floats, Floats]:
         return self.look(targets)
 
     def look(self, targets: Array) -> tuple[Floats, Floats]:
-        """Estimate the counts of texts, given by their numbers, and the variances."""
+        """Return the estimated counts of text hashes, and their variances."""
         table = self.rows()
         spread = self.width / (self.width - 1)
         counts = spread * (self._means(table, targets) - self.n / self.width)
@@ -134,26 +134,26 @@ class Sketch(Aggregate):
         return counts, spread**2 * (noise + collisions)
 
     def _surely(self, counts: Floats, collisions: Floats) -> Floats:
-        """Return how many reports are of a text at least: none, if it may not be there at all."""
+        """Return a lower bound on the reports of each text: 0 unless it is significant."""
         errors = np.sqrt(self.n * self._noise + collisions) * self.width / (self.width - 1)
         return np.clip(counts - bonferroni(len(counts)) * errors, 0.0, self.n)
 
     def _means(self, table: Floats, targets: Array) -> Floats:
-        """Look each text up in every row, and average."""
+        """Return the average over all rows of each text's cell."""
         functions = np.arange(self.hashes)
-        found = np.empty(len(targets))
+        means = np.empty(len(targets))
         step = max(1, _LOOKUPS // self.hashes)
         for start in range(0, len(targets), step):
             block = targets[start : start + step]
             cells = positions(block[:, None], functions, self.width)
-            found[start : start + step] = table[functions, cells].mean(axis=1)
-        return found
+            means[start : start + step] = table[functions, cells].mean(axis=1)
+        return means
 
     def _squares(self, table: Floats) -> float:
         """Estimate the sum of the squares of all counts.
 
-        Two reports of one text share a cell of each row, two of different texts that of one row
-        in `width`; a report with itself adds `energy`.
+        Two reports of the same text share their cell in a row, two of different texts do so with
+        probability 1/`width`, and a report with itself adds `energy`.
         """
         n, width = float(self.n), self.width
         pairs = float((table**2).sum()) / self.hashes - self.hashes * n * self._energy
@@ -161,7 +161,7 @@ class Sketch(Aggregate):
 
 
 class Signs(Sketch):
-    """Sums of Hadamard entries; the fast transform turns a row into counts."""
+    """Sums of Hadamard entries; the fast transform turns rows into counts."""
 
     def __init__(self, oracle: Reader, hashes: int, width: int, scale: float) -> None:
         square = scale**2
@@ -172,7 +172,7 @@ class Signs(Sketch):
         self.put(data, index[:, 0], index[:, 1])
 
     def put(self, bits: Array, functions: Array, entries: Array) -> None:
-        """Add bits of some hash functions and entries of the Hadamard matrix."""
+        """Add bits for these hash functions and entries of the Hadamard matrix."""
         at = functions.astype(np.int64) * self.width + entries
         flat = self._cells.reshape(-1)
         flat += 2 * np.bincount(at[bits == 1], minlength=flat.size)
@@ -184,7 +184,7 @@ class Signs(Sketch):
 
 
 def walsh_hadamard(rows: Floats) -> Floats:
-    """Multiply rows (k, m) with the Hadamard matrix (-1)^popcount(i AND j), m a power of two.
+    """Multiply rows (k, m) by the Hadamard matrix (-1)^popcount(i AND j), m a power of two.
 
     >>> walsh_hadamard(np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])).tolist()
     [[1.0, 1.0, 1.0, 1.0], [1.0, -1.0, 1.0, -1.0]]
@@ -193,7 +193,7 @@ def walsh_hadamard(rows: Floats) -> Floats:
     half = 1
     while half < width:
         pairs = rows.reshape(count, width // (2 * half), 2, half)
-        one, other = pairs[:, :, :1], pairs[:, :, 1:]
-        rows = np.concatenate((one + other, one - other), axis=2).reshape(count, width)
+        first, second = pairs[:, :, :1], pairs[:, :, 1:]
+        rows = np.concatenate((first + second, first - second), axis=2).reshape(count, width)
         half *= 2
     return rows

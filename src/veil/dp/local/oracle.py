@@ -1,4 +1,4 @@
-"""What every oracle declares: how it randomises a value, what is proved, and how it is read."""
+"""The contract of local mechanisms: randomising a value, guarantee and aggregation."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from veil.core.component import Component
 from veil.core.errors import InputError, LawError, ParameterError
 from veil.core.guarantee import Guarantee
 from veil.core.types import Ids
-from veil.dp.local.aggregate import Aggregate, Drawn, index_of, is_several
+from veil.dp.local.aggregate import Aggregate, ReportBlock, index_of, is_several
 from veil.dp.local.hashing import text_hashes
 from veil.dp.local.memoise import Memo
 from veil.dp.local.packed import Array, Part
@@ -27,31 +27,31 @@ _ROWS = 2**18
 
 
 def local(epsilon: float, caveat: str = "") -> Guarantee:
-    """Return that one report is epsilon-locally differentially private."""
+    """Return the guarantee that one report is epsilon-locally differentially private."""
     return Guarantee("local-dp", epsilon, unit=UNIT, neighbours=ANY_TWO, caveat=caveat)
 
 
 class Oracle(Component):
-    """Turns one value of a person into one report.
+    """A local mechanism: turns one value of a person into one report.
 
-    `takes` says what values are: texts, codes (whole numbers from 0) or reals. `memoises` says
-    that with a key some of the bits stay the same forever. All bits come from `veil.dp.exact`.
+    `takes` is the type of the values: texts, codes (integers from 0) or reals. If `memoises`, a
+    key keeps some of the bits the same forever. All random bits come from `veil.dp.exact`.
     """
 
     family: ClassVar[str] = "Other"
     takes: ClassVar[Literal["texts", "codes", "reals"]]
     memoises: ClassVar[bool] = False
-    changes: ClassVar[str] = ""  # what is seen when a memoised answer changes, as a sentence
+    changes: ClassVar[str] = ""  # sentence: what a change of a memoised answer reveals
 
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What is proved of one report."""
+        """The proved guarantee of one report."""
 
     @property
     @abstractmethod
     def parts(self) -> tuple[Part, Part | None]:
-        """What the arrays `data` and `index` of reports look like."""
+        """The layouts of the arrays `data` and `index` of reports."""
 
     @abstractmethod
     def check(self, values: object) -> Array:
@@ -63,70 +63,70 @@ class Oracle(Component):
 
     @abstractmethod
     def aggregate(self, targets: Array | None = None) -> Aggregate:
-        """Return what adds up reports; some need the candidates beforehand, checked."""
+        """Return an empty aggregate; some mechanisms need the checked candidates in advance."""
 
     def verify(self, data: Array, index: Array | None) -> None:
-        """Raise unless arrays can be reports of this oracle."""
+        """Raise InputError unless the arrays can be reports of this mechanism."""
         first, second = self.parts
         first.check(data, len(data), "data", self.name)
         if (second is None) != (index is None):
-            raise InputError(f"The reports are not those of {self.name}; ask for them again.")
+            raise InputError(f"These are not reports of {self.name}. Request them again.")
         if second is not None and index is not None:
             second.check(index, len(data), "index", self.name)
 
     @property
     def rows(self) -> int:
-        """How many reports are drawn at a time: a matter of parameters alone."""
+        """Number of reports drawn at a time; depends only on the parameters."""
         octets = sum(part.octets for part in self.parts if part is not None)
         return max(1, min(_ROWS, _BLOCK // octets))
 
     @property
     def domain(self) -> range | None:
-        """All values that a report can be of, if that is known and they can be listed."""
+        """All possible values, or None if they cannot be listed."""
         return None
 
     @property
     def probabilities(self) -> tuple[float, float]:
-        """P[1 | there] and P[1 | not there] of what is counted."""
-        raise LawError(f"{self.name} has no two probabilities in closed form.")
+        """P[1 | true] and P[1 | false] of the bits that are counted."""
+        raise LawError(f"{self.name} has no such probabilities in closed form.")
 
     def answers(self, values: int) -> int:
-        """Return how many memoised answers a person with so many different values has at most.
+        """Return the maximum number of memoised answers of a person with so many distinct values.
 
-        All reports of the person together cost epsilon for each of them, if the histories that
-        are compared change their answers at the same reports.
+        All reports of the person together cost epsilon per answer, for histories whose answers
+        change at the same reports.
         """
         return values
 
     @property
     def published(self) -> float:
-        """The epsilon that an audit holds against it."""
+        """The epsilon that audits test."""
         return self.guarantee.epsilon
 
     @abstractmethod
     def pairs(self) -> Sequence[tuple[Value, Value]]:
-        """Return values that an audit tells apart."""
+        """Return pairs of values for audits."""
 
-    def codes(self, reports: Drawn, pair: tuple[Value, Value] | None = None) -> Ids:
-        """Return reports as whole numbers (n,) that tell all there is to tell between a pair."""
+    def codes(self, reports: ReportBlock, pair: tuple[Value, Value] | None = None) -> Ids:
+        """Return reports as integers (n,), a sufficient statistic for telling the pair apart."""
         x = self.check(list(self.pairs()[0] if pair is None else pair))
-        found = self._codes(reports.data, index_of(reports), x[:1], x[1:])
-        return np.asarray(found, dtype=np.int64)
+        numbers = self._codes(reports.data, index_of(reports), x[:1], x[1:])
+        return np.asarray(numbers, dtype=np.int64)
 
     @abstractmethod
-    def _codes(self, data: Array, index: Array, one: Array, other: Array) -> Array:
-        """Return whole numbers (n,) for reports, given the two checked values, each (1, ...)."""
+    def _codes(self, data: Array, index: Array, a: Array, b: Array) -> Array:
+        """Return integers (n,) for reports, given the two checked values, each (1, ...)."""
 
 
 class TextOracle(Oracle):
-    """An oracle for texts of any kind, which it hashes."""
+    """A local mechanism for arbitrary texts, which it hashes."""
 
     takes: ClassVar[Literal["texts", "codes", "reals"]] = "texts"
 
     def check(self, values: object) -> Array:
         """Return the numbers of texts."""
         if not is_several(values):
-            raise InputError("Values must be a list of texts, not one text.")
+            raise InputError("Values must be a list of strings, not a single string.")
         return text_hashes(cast("Iterable[str]", values))
 
     def pairs(self) -> Sequence[tuple[Value, Value]]:
@@ -135,11 +135,11 @@ class TextOracle(Oracle):
 
 
 class CodeOracle(Oracle):
-    """An oracle for codes 0..size-1."""
+    """A local mechanism for codes 0..size-1."""
 
     takes: ClassVar[Literal["texts", "codes", "reals"]] = "codes"
     if TYPE_CHECKING:
-        size: int  # a parameter, which each oracle declares
+        size: int  # parameter that every subclass declares
 
     @property
     def domain(self) -> range | None:
@@ -148,18 +148,17 @@ class CodeOracle(Oracle):
 
     def check(self, values: object) -> Array:
         """Return codes as 64-bit numbers."""
-        given = np.asarray(values)
-        if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
+        codes = np.asarray(values)
+        if codes.ndim != 1 or (codes.size and not np.issubdtype(codes.dtype, np.integer)):
             raise InputError(
-                f"{self.name} takes codes: a list of whole numbers, and no truth values, texts or"
-                " numbers with a fraction."
+                f"{self.name} takes codes: a list of integers, not booleans, strings or fractions."
             )
-        if given.size and not (int(given.min()) >= 0 and int(given.max()) < self.size):
+        if codes.size and not (int(codes.min()) >= 0 and int(codes.max()) < self.size):
             raise InputError(
-                f"{self.name} takes codes from 0 to {self.size - 1:,}; a value is out of them."
-                " Number the values from 0, or give a larger size."
+                f"{self.name} takes codes from 0 to {self.size - 1:,}. A value is outside this"
+                " range. Number the values from 0, or increase 'size'."
             )
-        return given.astype(np.int64)
+        return codes.astype(np.int64)
 
     def pairs(self) -> Sequence[tuple[Value, Value]]:
         """Return the first two codes."""
@@ -167,15 +166,15 @@ class CodeOracle(Oracle):
 
 
 def sigmoid(x: float) -> float:
-    """Return 1/(1 + e^-x) without overflow; for figures, never for draws."""
+    """Return 1/(1 + e^-x) without overflow; only for estimates, never for draws."""
     with np.errstate(over="ignore", under="ignore"):
         return float(1 / (1 + np.exp(-np.float64(x))))
 
 
 def refuse_key(oracle: Oracle) -> None:
-    """Raise where bits are to stay and the oracle draws all of them anew."""
+    """Raise ParameterError if the mechanism cannot memoise."""
     if not oracle.memoises:
         raise ParameterError(
-            f"{oracle.name} draws every report anew and memoises nothing; leave the key out, or"
-            " take rappor, dbitflip or one_bit."
+            f"{oracle.name} cannot memoise reports. Remove the key, or use rappor, dbitflip or"
+            " one_bit."
         )

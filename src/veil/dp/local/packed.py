@@ -12,30 +12,30 @@ from veil.core.types import Ids
 
 Octets = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
-_BLOCK = 2**22  # bits that are unpacked at a time
+_BLOCK = 2**22  # bits unpacked at a time
 _FULL = 255  # ones that a byte can count
 
 
 def octets_of(width: int) -> int:
-    """Return how many bytes a row of so many bits takes."""
+    """Return the number of bytes in a row of `width` bits."""
     return -(-width // 8)
 
 
 def flip_bits(packed: Octets, places: Ids, flags: Flags | None = None) -> None:
-    """Flip one bit of each row, at its place (n,), or only where a flag is set."""
+    """Flip bit `places[i]` of each row i, or only where its flag is set."""
     masks = np.right_shift(128, places & 7).astype(np.uint8)
     packed[np.arange(len(packed)), places >> 3] ^= masks if flags is None else masks * flags
 
 
 def write_bits(packed: Octets, places: Ids, flags: Flags) -> None:
-    """Set one bit of each row, at its place (n,), to a flag (n,)."""
+    """Set bit `places[i]` of each row i to its flag."""
     flip_bits(packed, places, bits_at(packed, places) != flags)
 
 
 def bits_at(packed: Octets, places: Ids) -> Flags:
-    """Return one bit of each row, at its place (n,)."""
-    found = packed[np.arange(len(packed)), places >> 3]
-    flags: Flags = (found >> (7 - (places & 7)).astype(np.uint8)) & 1 == 1
+    """Return bit `places[i]` of each row i."""
+    octets = packed[np.arange(len(packed)), places >> 3]
+    flags: Flags = (octets >> (7 - (places & 7)).astype(np.uint8)) & 1 == 1
     return flags
 
 
@@ -53,7 +53,7 @@ def column_sums(packed: Octets, width: int) -> Ids:
 
 
 def group_sums(packed: Octets, groups: NDArray[np.integer], count: int, width: int) -> Ids:
-    """Count the ones in each column of the rows of each group: (count, width)."""
+    """Return the ones per group and column, (count, width)."""
     total = np.zeros((count, width), dtype=np.int64)
     for group, rows in _members(groups, count):
         total[group] = column_sums(packed[rows], width)
@@ -69,14 +69,14 @@ def _members(groups: NDArray[np.integer], count: int) -> Iterator[tuple[int, Ids
 
 
 Array = NDArray[Any]
-_WRONG = "The reports are not those of {}: {}; ask for them again."
+_WRONG = "These are not reports of {}: {}. Request them again."
 
 
 @dataclass(frozen=True)
 class Part:
-    """An array (n, *shape) of one type, whose columns are from 0 to below their `limits`.
+    """The layout of an array (n, *shape), whose columns are from 0 to below their `limits`.
 
-    `spare` is how many bits at the end of a packed row say nothing, and are 0.
+    `spare` is the number of unused bits at the end of a packed row, which are 0.
     """
 
     dtype: type[np.integer[Any]]
@@ -90,9 +90,9 @@ class Part:
         return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
 
     def check(self, array: Array, n: int, what: str, name: str) -> None:
-        """Raise unless an array is what it must be."""
+        """Raise InputError unless an array has this layout."""
         if array.dtype != self.dtype or array.shape != (n, *self.shape):
-            raise InputError(_WRONG.format(name, f"'{what}' has another type or shape"))
+            raise InputError(_WRONG.format(name, f"'{what}' has the wrong type or shape"))
         if not n:
             return
         if self.limits is not None:
@@ -105,11 +105,11 @@ class Part:
 
 
 def packed_part(width: int) -> Part:
-    """Return rows of packed bits."""
+    """Return the layout of packed rows of `width` bits."""
     octets = octets_of(width)
     return Part(np.uint8, (octets,), spare=8 * octets - width)
 
 
 def code_part(limit: int) -> Part:
-    """Return whole numbers from 0 to below a limit."""
+    """Return the layout of integers from 0 to below a limit."""
     return Part(np.int32 if limit <= 2**31 else np.int64, (), (limit,))

@@ -1,4 +1,4 @@
-"""From values to reports, at once or block by block, and what reports cost."""
+"""Randomise values into reports, at once or block by block, and account for their cost."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,36 +21,35 @@ from veil.dp.local.oracles import oracle as named
 from veil.dp.local.packed import Array
 
 _ANEW = (
-    "Every report is a new release: a person who reports several times spends as many times"
-    " epsilon."
+    "Every report is a new release: a person who reports several times spends epsilon each time."
 )
-_STAYS = "The bound is for all reports of a person together while the value stays the same."
-_LATER = "Other values of a person in later reports with the key cost again."
-_ALIKE = "any two histories of one person whose kept answers change at the same reports"
+_STAYS = "The bound covers all reports of a person together, while the value stays the same."
+_LATER = "New values of a person in later reports with this key cost extra."
+_ALIKE = "any two histories of one person whose memoised answers change at the same reports"
 
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """Reports of n values; they satisfy `veil.core.types.Release`.
+    """Reports of n values; satisfies `veil.core.types.Release`.
 
     Attributes
     ----------
     oracle
-        Who made them.
+        The mechanism that made the reports.
     data, index
-        Arrays whose first axis is the reports: what was reported, and what is public beside it
-        (hash functions, cohorts, buckets), None where there is nothing.
+        Arrays with one row per report: the reported values, and public data (hash functions,
+        cohorts, buckets), or None.
     seeded
-        True when the draws can be repeated by who knows the seed: **not private**.
+        True if anyone with the seed can reproduce the draws: **not private**.
     memoised
-        Whether bits of a person stay the same forever, by a key.
+        Whether a key keeps the bits of a person the same forever.
     most
-        Reports of the person who has most; None if it was not told whose they are.
+        Largest number of reports of one person; None if the users are unknown.
     overlap
-        The mean, over the reports, of how many reports share their memoised bits: variances of
-        estimates grow by it. 1 where nothing is memoised.
+        Mean number of reports that share their memoised bits, over the reports: variances of
+        estimates grow by this factor. 1 if nothing is memoised.
     values
-        Different values of the person who has most of them; None where nothing is memoised.
+        Largest number of distinct values of one person; None if nothing is memoised.
     """
 
     oracle: Oracle
@@ -63,12 +62,12 @@ class Reports:
     values: int | None = None
 
     def __post_init__(self) -> None:
-        told = (self.most is None or self.most >= 1) and 1 <= self.overlap < float("inf")
-        if not told or self.data.ndim < 1 or not len(self.data):
-            raise InputError("There must be at least one report; there is none.")
+        valid = (self.most is None or self.most >= 1) and 1 <= self.overlap < float("inf")
+        if not valid or self.data.ndim < 1 or not len(self.data):
+            raise InputError("At least one report is required.")
         counted = self.oracle.memoises and 1 <= (self.values or 0) <= (self.most or 0)
         if self.memoised and not counted:
-            raise InputError("The reports cannot be memoised ones; ask for them again.")
+            raise InputError("These cannot be memoised reports. Request them again.")
         self.oracle.verify(self.data, self.index)
 
     @property
@@ -78,14 +77,14 @@ class Reports:
 
     @property
     def mechanism(self) -> str:
-        """Spec of the oracle."""
+        """Spec of the mechanism."""
         return str(self.oracle)
 
     @property
     def cost(self) -> Guarantee:
-        """What is proved of the reports of one person."""
+        """The guarantee for the reports of one person."""
         if self.memoised and self.values is not None:
-            return kept_cost(self.oracle, self.values)
+            return memoised_cost(self.oracle, self.values)
         return cost_of(self.oracle, self.most)
 
     def __len__(self) -> int:
@@ -95,35 +94,36 @@ class Reports:
         return f"Reports({self.n:,} of {self.mechanism})"
 
 
-def kept_cost(oracle: Oracle, values: int) -> Guarantee:
-    """Return what is proved of memoised reports when the person with most values has so many."""
+def memoised_cost(oracle: Oracle, values: int) -> Guarantee:
+    """Return the cost of memoised reports if one person has at most `values` distinct values."""
     once = oracle.guarantee
     answers = oracle.answers(values)
     added = once.compose(answers, "person")
-    told = _STAYS if values == 1 else (
-        f"The person with most different values has {values:,}, and {answers:,} answers are kept"
-        " for them, which cost epsilon each."
+    caveat = _STAYS if values == 1 else (
+        f"The person with the most distinct values has {values:,}; up to {answers:,} memoised"
+        " answers cost epsilon each."
     )  # fmt: skip
-    return replace(added, neighbours=_ALIKE).with_caveat(f"{told} {oracle.changes} {_LATER}")
+    return replace(added, neighbours=_ALIKE).with_caveat(f"{caveat} {oracle.changes} {_LATER}")
 
 
 def cost_of(oracle: Oracle, most: int | None) -> Guarantee:
-    """Return what is proved when the person with most reports has so many."""
+    """Return the cost if one person has at most `most` reports (None: a single report)."""
     once = oracle.guarantee
     if most is None:
         return once.with_caveat(_ANEW)
-    told = f"Every report is a new release; the person with most reports has {most:,}."
+    caveat = f"Every report is a new release. The person with the most reports has {most:,}."
     added = once.compose(most, "person")
     return Guarantee(
         added.kind, added.epsilon, unit="person", neighbours=ANY_TWO.replace("report", "person"),
         caveat=added.caveat,
-    ).with_caveat(told)  # fmt: skip
+    ).with_caveat(caveat)  # fmt: skip
 
 
 class Persons:
-    """Counts the reports of persons, of whom 8 bytes of a hash are kept, never the name.
+    """Counts the reports of persons, storing an 8-byte hash of each name, never the name.
 
-    Two names with the same hash count as one person: costs are then told too large, not too small.
+    Two names with the same hash count as one person, so costs may be overstated, never
+    understated.
     """
 
     def __init__(self) -> None:
@@ -131,20 +131,20 @@ class Persons:
         self._values: list[Array] = []
 
     def add(self, names: Sequence[bytes], values: Array | None = None) -> None:
-        """Count one report for each name; values (n,), as an oracle reads them, are told apart."""
+        """Count one report per name, and its encoded value (n,), if given."""
         numbers = (octet_hash(name) for name in names)
         self._hashes.append(np.fromiter(numbers, dtype=np.uint64, count=len(names)))
         if values is not None:
             self._values.append(values)
 
     def counted(self) -> tuple[int, float]:
-        """Return the largest number of reports of a person, and the mean of it over reports."""
+        """Return the largest number of reports of a person, and the mean number over reports."""
         _, counts = np.unique(np.concatenate(self._hashes), return_counts=True)
         squares = float((counts.astype(np.float64) ** 2).sum())
         return int(counts.max()), squares / float(counts.sum())
 
     def different(self) -> int | None:
-        """Return the largest number of different values of a person, if values were added."""
+        """Return the largest number of distinct values of a person, or None without values."""
         if not self._values:
             return None
         persons, values = np.concatenate(self._hashes), np.concatenate(self._values)
@@ -168,34 +168,34 @@ def report(
     *,
     question: str = "",
 ) -> Reports:
-    """Report each value once, by an oracle or its spec.
+    """Report each value once, with a local mechanism or its spec.
 
     Parameters
     ----------
     values
-        Texts, codes from 0, or numbers, as the oracle takes them.
+        Texts, codes from 0, or numbers, as the mechanism takes them.
     users
-        Whose values they are, texts or whole numbers. The cost then counts the reports of the
-        person who has most (with a key, the different values); without them it is that of one
-        report.
+        The user of each value, as text or integer. The cost then covers all reports of any
+        person: it counts the largest number of reports of one person (with a key, of distinct
+        values). Without users it is the cost of one report.
     key
-        32 secret bytes. With them and users, what the oracle can memoise stays the same forever
-        (rappor, dbitflip, one_bit); all other oracles refuse it. A key belongs to one question:
-        one attribute of a person. The same attribute under two specs, also of one oracle, costs
-        both: their bits have nothing in common.
+        32 secret bytes. With a key and users, whatever the mechanism can memoise stays the same
+        forever (rappor, dbitflip, one_bit); other mechanisms reject a key. A key belongs to one
+        question: one attribute of a person. Reporting an attribute under two specs costs both,
+        even of the same mechanism, because their bits are independent.
     rng
-        None for fresh randomness of the operating system. A seed or a generator makes the reports
-        repeatable, which is for experiments: they are marked as seeded and **not private**.
+        None for fresh randomness from the operating system. A seed or a generator is for
+        experiments: the reports are reproducible, marked as seeded, and **not private**.
     question
-        What is asked, where one key serves several attributes: each has bits of its own.
+        Name of the attribute, if one key is used for several: each gets independent bits.
     """
     desk = Desk(named(oracle), users is not None, key, rng, question)
-    drawn = list(desk.drawn(values, users))
-    if not drawn:
-        raise InputError("There must be at least one value; there is none.")
-    data = np.concatenate([block for block, _ in drawn])
-    beside = [index for _, index in drawn if index is not None]
-    return desk.reports(data, np.concatenate(beside) if beside else None)
+    drawings = list(desk.draw_blocks(values, users))
+    if not drawings:
+        raise InputError("At least one value is required.")
+    data = np.concatenate([block for block, _ in drawings])
+    indexes = [index for _, index in drawings if index is not None]
+    return desk.reports(data, np.concatenate(indexes) if indexes else None)
 
 
 def report_blocks(
@@ -207,12 +207,12 @@ def report_blocks(
     *,
     question: str = "",
 ) -> Iterator[Reports]:
-    """Report values block by block, in bounded memory: the same reports as `report` makes.
+    """Report values block by block, in bounded memory; the reports equal those of `report`.
 
-    The cost of a block is that of its own reports; those of a person in several blocks add up.
+    The cost of a block covers only its own reports. Reports of a person in several blocks add up.
     """
     desk = Desk(named(oracle), users is not None, key, rng, question)
-    for data, index in desk.drawn(values, users):
+    for data, index in desk.draw_blocks(values, users):
         yield desk.reports(data, index)
         desk.persons = Persons()
 
@@ -220,10 +220,10 @@ def report_blocks(
 @brief()
 @dataclass
 class Desk:
-    """Draws blocks of reports; `persons` counts whose they are."""
+    """Draws blocks of reports; `persons` counts the reports of each user."""
 
     oracle: Oracle
-    told: bool  # whose values they are
+    has_users: bool
     key: bytes | None
     rng: Randomness
     question: str = ""
@@ -233,17 +233,15 @@ class Desk:
         if self.key is not None:
             self.key = check_key(self.key)
             refuse_key(self.oracle)
-            if not self.told:
-                raise ParameterError("A key needs users: say whose values they are.")
+            if not self.has_users:
+                raise ParameterError("A key needs users. Pass the user of each value.")
             self.key = key_for(self.key, str(self.oracle), self.question)
         elif self.question:
-            raise ParameterError(
-                "A question needs a key, whose bits it tells apart; leave it out."
-            )
+            raise ParameterError("A question needs a key. Pass a key, or remove the question.")
         self._draws: Generator = generator(self.rng)
 
-    def drawn(self, values: Values, users: Users | None) -> Iterator[Drawing]:
-        """Yield data and index of blocks whose size depends on the oracle alone."""
+    def draw_blocks(self, values: Values, users: Users | None) -> Iterator[Drawing]:
+        """Yield data and index of blocks whose size depends only on the mechanism."""
         rows = self.oracle.rows
         names = None if users is None else blocks(users, rows)
         for block in blocks(values, rows):
@@ -255,11 +253,11 @@ class Desk:
                 memo = None if self.key is None else Memo(self.key, persons)
             yield self.oracle.draw(x, self._draws, memo)
         if names is not None and len(next(names, ())):
-            raise _not_alike()
+            raise _length_error()
 
     def reports(self, data: Array, index: Array | None) -> Reports:
-        """Return reports with what they cost."""
-        most, overlap = self.persons.counted() if self.told else (None, 1.0)
+        """Return reports with their cost."""
+        most, overlap = self.persons.counted() if self.has_users else (None, 1.0)
         memoised = self.key is not None
         return Reports(
             self.oracle,
@@ -274,7 +272,7 @@ class Desk:
 
 
 def blocks(values: Values, rows: int) -> Iterator[Sequence[Any] | NDArray[Any]]:
-    """Cut what can be cut, and read what can only be read, into blocks of so many rows."""
+    """Yield blocks of `rows` values of a sequence or an iterable."""
     if not is_several(values):
         raise InputError("Values and users must be lists, arrays or other iterables.")
     if isinstance(values, np.ndarray | list | tuple):
@@ -288,9 +286,9 @@ def blocks(values: Values, rows: int) -> Iterator[Sequence[Any] | NDArray[Any]]:
 
 def _persons(names: Sequence[Any] | NDArray[Any], count: int) -> list[bytes]:
     if len(names) != count:
-        raise _not_alike()
+        raise _length_error()
     return person_bytes(names)
 
 
-def _not_alike() -> InputError:
-    return InputError("There must be one user for each value; the two differ in length.")
+def _length_error() -> InputError:
+    return InputError("There must be one user per value. The lengths differ.")

@@ -1,4 +1,4 @@
-"""The mechanisms by name."""
+"""The registry of central mechanisms."""
 
 from dataclasses import dataclass
 
@@ -23,48 +23,48 @@ MECHANISMS: Registry[Mechanism] = Registry(
         "randomised_response": "veil.dp.mechanisms.randomised_response:RandomisedResponse",
     },
 )
-"""Mechanisms for numbers and choices, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Central mechanisms, including plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 @dataclass(frozen=True)
 class Answering:
-    """The mechanisms, also of plugins, that declare that they answer a kind of question."""
+    """The mechanisms, including plugins, that declare to answer one type of question."""
 
-    known: Registry[Mechanism]
+    registry: Registry[Mechanism]
     question: str
 
     def names(self) -> tuple[str, ...]:
-        """Return the names, sorted; a plugin that cannot be loaded is left out."""
-        return tuple(name for name in self.known.names() if self._answers(name))
+        """Return the sorted names, without plugins that cannot be loaded."""
+        return tuple(name for name in self.registry.names() if self._answers(name))
 
     def _answers(self, name: str) -> bool:
         try:
-            return getattr(self.known.get(name), "answers", "") == self.question
+            return getattr(self.registry.get(name), "answers", "") == self.question
         except VeilError:
             return False
 
     def get(self, name: str) -> type[Mechanism]:
-        """Return the class of that name."""
-        if name not in self.known.names():
+        """Return the class with this name, or raise UnknownNameError."""
+        if name not in self.registry.names():
             raise unknown_name(f"mechanism for {self.question}s", name, self.names())
-        found = self.known.get(name)
-        if getattr(found, "answers", "") != self.question:
+        cls = self.registry.get(name)
+        if getattr(cls, "answers", "") != self.question:
             raise UnknownNameError(
-                f"{name} is no mechanism for {self.question}s: its class does not declare"
+                f"{name} is not a mechanism for {self.question}s: its class does not declare"
                 f" answers = '{self.question}'. Known: {', '.join(self.names())}."
             )
-        return found
+        return cls
 
     def parse(self, spec: str) -> Mechanism:
-        """Build one from its spec."""
+        """Build a mechanism from its spec."""
         name, parameters = read_spec(spec)
         return self.get(name).load(parameters)
 
 
 COUNTING = Answering(MECHANISMS, "count")
-"""Those that add noise to a count, as planes and studies of counts need it."""
+"""Mechanisms that add noise to a count, for planes and studies of counts."""
 
 
 def mechanism(spec: str | Mechanism) -> Mechanism:
-    """Return a mechanism from its spec, as ``geometric(epsilon=0.5)``."""
+    """Return a mechanism from its spec, such as ``geometric(epsilon=0.5)``."""
     return spec if isinstance(spec, Mechanism) else MECHANISMS.parse(spec)

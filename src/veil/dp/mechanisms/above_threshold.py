@@ -1,4 +1,4 @@
-"""The sparse vector technique, in its correct forms and in published wrong ones."""
+"""The sparse vector technique: correct versions, and published ones that are wrong."""
 
 import math
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ from veil.dp.mechanism import Array, Mechanism, numeric, pure_guarantee, whole
 from veil.dp.mechanisms.selection import log_at_most, log_mass
 
 Mask = NDArray[np.bool_]
-_TAILS = 50.0  # scales of the threshold's noise beyond which less than e^-50 is left
-_NEVER = -1e5  # the log of what cannot be, so that 0 times it is 0
+_TAILS = 50.0  # scales of the threshold's noise, beyond which less than e^-50 remains
+_NEVER = -1e5  # log of an impossible event, finite so that 0 times it is 0
 _BLOCK = 2**18
 _CELLS = 2**28
 
 
 @dataclass(frozen=True)
 class Crossings:
-    """Queries (n,) compared with a threshold, all with the same noise of the threshold.
+    """Queries (n,) compared with a threshold, all with the same threshold noise.
 
-    `slope` is 1 / scale of the noise of the queries, 0 for none; `rho` that of the threshold.
+    `slope` is 1 / scale of the query noise, 0 for none; `rho` that of the threshold noise.
     """
 
     queries: Ids
@@ -40,31 +40,31 @@ class Crossings:
     slope: float
 
     def chances(self, below: Mask, above: Mask, most: Floats | None = None) -> Floats:
-        """Add up over the noise of the threshold the chance that all are below, and all above.
+        """Return the probability (k,) that queries in `below` are below, and in `above` above.
 
-        Both masks are (k, n); a query in neither may be anything. `most` (k,) is the largest
-        noise of the threshold that counts.
+        It sums over the threshold noise. Both masks are (k, n); a query in neither is
+        unconstrained. `most` (k,) is the largest threshold noise that counts.
         """
         gaps = np.array([query - self.threshold for query in self.queries.tolist()], dtype=float)
         reach = math.ceil(float(np.abs(gaps).max()) + _TAILS / self.rho + 2)
         if 2 * reach * (len(below) + len(gaps)) > _CELLS:
             raise LawError(
-                "The law of above_threshold is added up over the noise of the threshold; there are"
-                " too many values for these queries and this epsilon."
+                "The distribution of above_threshold has too many terms to sum for these queries"
+                " and this epsilon."
             )
-        found = np.zeros(len(below))
+        totals = np.zeros(len(below))
         rows = max(1, _BLOCK // (len(gaps) + len(below)))
         for start in range(-reach, reach + 1, rows):
             z = np.arange(start, min(start + rows, reach + 1), dtype=np.float64)
             logs = self._logs(z, gaps, below, above)
             if most is not None:
                 logs = np.where(z <= most[:, None], logs, -np.inf)
-            found += np.exp(logs).sum(axis=1)
-        return found
+            totals += np.exp(logs).sum(axis=1)
+        return totals
 
     def _logs(self, z: Floats, gaps: Floats, below: Mask, above: Mask) -> Floats:
-        """Return the logs (k, len(z)) of noise z of the threshold and of all answers."""
-        needed = z - gaps[:, None]  # the least noise of a query that puts it above
+        """Return the log probabilities (k, len(z)) of threshold noise z and all answers."""
+        needed = z - gaps[:, None]  # smallest query noise that puts it above
         if self.slope:
             under, over = (log_at_most(part, self.slope) for part in (needed - 1, -needed))
         else:
@@ -74,42 +74,42 @@ class Crossings:
         return logs + log_mass(z, self.rho)
 
 
-def segments(ones: Mask) -> tuple[Ids, Mask]:
-    """Split patterns (k, n) after each 1: of which pattern (m,), and the positions (m, n)."""
-    before: Ids = np.cumsum(ones, axis=1) - ones
+def segments(hits: Mask) -> tuple[Ids, Mask]:
+    """Split patterns (k, n) after each 1: return pattern numbers (m,) and positions (m, n)."""
+    before: Ids = np.cumsum(hits, axis=1) - hits
     parts: list[tuple[int, Mask]] = [
         (row, before[row] == number)
-        for row in range(len(ones))
+        for row in range(len(hits))
         for number in range(int(before[row].max()) + 1)
     ]
     return np.array([row for row, _ in parts]), np.array([where for _, where in parts])
 
 
 Version = Literal["lyu", "dwork-roth", "roth", "lee-clifton", "stoddard", "chen"]
-BELOW = int(np.iinfo(np.int64).min)  # of roth, which releases numbers where it is above
+BELOW = int(np.iinfo(np.int64).min)  # version roth, which releases the noisy query if above
 ENDED = BELOW + 1
 _LARGEST = 2**61
 _NOISE_BLOCK = 2**20  # noise drawn at a time
-_STREAM = 40  # queries of a stream for an audit that come out below
+_STREAM = 40  # queries below the threshold in a stream for audits
 _CELL_LIMIT, _FAR = (
     16,
     1e18,
 )  # cells to either side of the threshold, and the numbers that they hold
 _WRONG = (
-    "The privacy proof published for this version is wrong: it is here to be refuted, and not to"
-    " be used."
+    "The published privacy proof of this version is wrong: it exists only to be refuted. Do not"
+    " use it."
 )
 
 
 class AboveThreshold(Mechanism):
-    r"""Tell which of many queries are above a threshold, until some were.
+    r"""Report which of many queries are above a threshold, until `cutoff` of them were.
 
     .. math:: a_i = 1 \text{ if } q_i + \nu_i \ge T + \rho \text{, else } 0,
        \qquad \rho \sim \mathrm{DLap}(r),\ \nu_i \sim \mathrm{DLap}(s)
 
-    After `cutoff` answers of 1 it ends, and all that follow are -1: however many queries are below
-    the threshold, they cost nothing more. Queries are whole numbers, none of which changes by more
-    than the sensitivity D when a record is added or removed.
+    After `cutoff` answers of 1 it ends, and all further answers are -1. Queries below the
+    threshold cost nothing more, however many. Queries are integers, and none changes by more than
+    the sensitivity D when a record is added or removed.
 
     ============ ================== ====================================== ======================
     version      r                  s                                      proved
@@ -123,8 +123,8 @@ class AboveThreshold(Mechanism):
     chen         2D/epsilon         2D/epsilon, no end                     nothing
     ============ ================== ====================================== ======================
 
-    c is the cutoff. The last four were published as epsilon-DP, and are not: they are
-    demonstrations, of which an audit refutes what was published.
+    c is the cutoff. The last four were published as epsilon-DP, but are not: they are
+    demonstrations whose published claims an audit refutes.
 
     References
     ----------
@@ -135,25 +135,28 @@ class AboveThreshold(Mechanism):
 
     Notes
     -----
-    roth gives whole numbers of 64 bits: the noisy query where it is above, the least one where it
-    is below, and that plus 1 after the end.
+    roth returns 64-bit integers: the noisy query if above, the smallest integer if below, and the
+    smallest plus 1 after the end.
     """
 
     name: ClassVar[str] = "above_threshold"
     family: ClassVar[str] = "Sparse vector"
     rows: ClassVar[bool] = True
     epsilon: Annotated[float, Field(gt=0, description="budget of all answers", examples=[1.0])]
-    threshold: Annotated[int, Field(description="a query is told if above", examples=[0])]
-    sensitivity: Annotated[
-        int, Field(ge=1, description="how much any query changes by, at most")
-    ] = 1
+    threshold: Annotated[
+        int, Field(description="queries at or above it are reported", examples=[0])
+    ]
+    sensitivity: Annotated[int, Field(ge=1, description="how much any query changes, at most")] = 1
     cutoff: Annotated[int, Field(ge=1, description="answers of 1 until it ends")] = 1
     monotone: Annotated[
         bool,
-        Field(description="one more record moves no two queries apart (counts); halves s of lyu"),
+        Field(
+            description="one more record changes all queries in the same direction (counts);"
+            " halves s of lyu"
+        ),
     ] = False
     version: Annotated[
-        Version, Field(description="whose; roth, lee-clifton, stoddard and chen are wrong")
+        Version, Field(description="whose version; roth, lee-clifton, stoddard and chen are wrong")
     ] = "lyu"
 
     @field_validator("threshold")
@@ -185,10 +188,10 @@ class AboveThreshold(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Pure DP of all answers together; nothing for most of the wrong versions."""
+        """Pure DP for all answers together; nothing for most of the wrong versions."""
         if self.version in ("lyu", "dwork-roth"):
             halved = self.monotone and self.version == "lyu"
-            caveat = "It holds for queries that are monotone." if halved else ""
+            caveat = "It holds only for monotone queries." if halved else ""
             return pure_guarantee(self.epsilon, caveat=caveat)
         if self.version == "lee-clifton":
             true = (1 + 6 * self.cutoff) / 4 * self.epsilon
@@ -201,16 +204,16 @@ class AboveThreshold(Mechanism):
         return self.epsilon
 
     def check(self, x: object) -> Ids:
-        """Take whole queries in a row."""
+        """Return the queries as integers."""
         queries = whole(x, self.name)
         if queries.ndim != 1:
-            raise InputError(f"{self.name} takes queries in a row.")
+            raise InputError(f"{self.name} takes a list of queries.")
         if max(abs(int(queries.min())), abs(int(queries.max()))) > _LARGEST:
-            raise InputError(f"{self.name} takes whole queries of at most 2^61.")
+            raise InputError(f"{self.name} takes integer queries of at most 2^61.")
         return queries
 
     def draw(self, x: Array, size: int, rng: Generator) -> Array:
-        """Draw answers (size, n); noise is drawn for all queries, also after the end."""
+        """Draw answers (size, n), with noise for all queries, also after the end."""
         rows = max(1, _NOISE_BLOCK // len(x))
         counts = [min(rows, size - start) for start in range(0, size, rows)]
         return np.concatenate([self._answers(x, count, rng) for count in counts])
@@ -231,42 +234,44 @@ class AboveThreshold(Mechanism):
 
     def law(self, x: Array, outputs: object) -> Floats:
         """Add up the chances of patterns (k, n) over the noise of the threshold."""
-        given = numeric(outputs, "A law")
-        patterns = np.atleast_2d(given)
-        if patterns.shape[1:] != x.shape or not np.issubdtype(given.dtype, np.integer):
-            raise InputError(f"The outputs of {self.name} are one whole number for each query.")
+        array = numeric(outputs, "A law")
+        patterns = np.atleast_2d(array)
+        if patterns.shape[1:] != x.shape or not np.issubdtype(array.dtype, np.integer):
+            raise InputError(f"Each output of {self.name} must be one integer per query.")
         roth = self.version == "roth"
         over, ended = (
             patterns == (ENDED if roth else -1),
             np.full(patterns.shape, fill_value=False),
         )
-        ones = (patterns > ENDED) if roth else (patterns == 1)
+        hits = (patterns > ENDED) if roth else (patterns == 1)
         zeros = patterns == (BELOW if roth else 0)
         if self.ends:
-            ended = np.cumsum(ones, axis=1) - ones >= self.cutoff
-        right = ((over == ended) & (zeros | ones | over)).all(axis=1)
-        return np.where(right, self._chances(x, patterns, ones & ~over, zeros), 0.0)
+            ended = np.cumsum(hits, axis=1) - hits >= self.cutoff
+        right = ((over == ended) & (zeros | hits | over)).all(axis=1)
+        return np.where(right, self._chances(x, patterns, hits & ~over, zeros), 0.0)
 
-    def _chances(self, x: Ids, patterns: Ids, ones: Mask, zeros: Mask) -> Floats:
+    def _chances(self, x: Ids, patterns: Ids, hits: Mask, zeros: Mask) -> Floats:
         r, s = self.scales
         crossings = Crossings(x, self.threshold, float(1 / r), float(1 / s) if s else 0.0)
         if self.version == "dwork-roth":
-            rows, where = segments(ones)
-            parts = crossings.chances(zeros[rows] & where, ones[rows] & where)
-            found = np.ones(len(patterns))
-            np.multiply.at(found, rows, parts)
-            return found
+            rows, where = segments(hits)
+            parts = crossings.chances(zeros[rows] & where, hits[rows] & where)
+            products = np.ones(len(patterns))
+            np.multiply.at(products, rows, parts)
+            return products
         if self.version != "roth":
-            return crossings.chances(zeros, ones)
-        told = np.where(ones, patterns, x)
-        values = np.where(ones, log_mass((told - x).astype(float), float(1 / s)), 0.0).sum(axis=1)
-        least = np.where(ones, patterns - self.threshold, np.inf).min(axis=1)
-        none = np.zeros_like(ones)
+            return crossings.chances(zeros, hits)
+        released = np.where(hits, patterns, x)
+        values = np.where(hits, log_mass((released - x).astype(float), float(1 / s)), 0.0).sum(
+            axis=1
+        )
+        least = np.where(hits, patterns - self.threshold, np.inf).min(axis=1)
+        none = np.zeros_like(hits)
         chances: Floats = np.exp(values) * crossings.chances(zeros, none, least)
         return chances
 
     def outcomes(self, x: Array) -> Sequence[tuple[int, ...]]:
-        """Return all answers to at most nine queries; noisy queries of `roth` have no list."""
+        """Return all answers to at most nine queries; those of `roth` cannot be listed."""
         n = len(x)
         if self.version == "roth" or n > 9:
             return ()
@@ -280,7 +285,7 @@ class AboveThreshold(Mechanism):
         return sorted(ended)
 
     def pairs(self) -> Sequence[tuple[object, object]]:
-        """Move queries that come out below, and those that come out above after them."""
+        """Return pairs that move queries below the threshold, and queries above it after them."""
         t, d = self.threshold, self.sensitivity
         down = 0 if self.monotone else -d
         tails = {m: min(self.cutoff, m) if self.ends else m for m in (3, 5)}
@@ -289,7 +294,7 @@ class AboveThreshold(Mechanism):
         return [*long, *short, *self._streams(down)]
 
     def _streams(self, down: int) -> list[tuple[list[int], list[int]]]:
-        """Return long streams for roth, of which few queries come out above, and those low."""
+        """Return long streams for roth, with few and low queries above the threshold."""
         if self.version != "roth" or self.cutoff == 1:
             return []
         t, d, above = self.threshold, self.sensitivity, min(self.cutoff, _STREAM // 8)
@@ -298,10 +303,11 @@ class AboveThreshold(Mechanism):
         return [([low] * many + [t] * above, [low + d] * many + [t + down] * above)]
 
     def codes(self, outputs: Array) -> Ids:
-        """Return a number of all answers, the same for the same answers.
+        """Return a hash of all answers.
 
-        Numbers that roth releases would tell nearly all answers apart: of them it is how many came
-        out below, and about where the least of the others is, which no threshold is above.
+        The numbers of roth would make nearly all answers distinct. Its code is the number of
+        answers below and the approximate smallest of the others, an upper bound on the noisy
+        threshold.
         """
         if self.version == "roth":
             return self._low_codes(outputs)
@@ -312,11 +318,11 @@ class AboveThreshold(Mechanism):
         return codes
 
     def _low_codes(self, outputs: Array) -> Ids:
-        told = outputs > ENDED
-        least = np.where(told, outputs, np.iinfo(np.int64).max).min(axis=1)
+        above = outputs > ENDED
+        least = np.where(above, outputs, np.iinfo(np.int64).max).min(axis=1)
         away = np.clip(least / 1.0 - self.threshold, -_FAR, _FAR) / max(1, int(self.scales[1] / 4))
         cells = np.where(
-            told.any(axis=1), np.clip(np.floor(away), -_CELL_LIMIT, _CELL_LIMIT), _CELL_LIMIT + 1
+            above.any(axis=1), np.clip(np.floor(away), -_CELL_LIMIT, _CELL_LIMIT), _CELL_LIMIT + 1
         )
         below = (outputs == BELOW).sum(axis=1)
         codes: Ids = (below * 4 * _CELL_LIMIT + cells + _CELL_LIMIT).astype(np.int64)
@@ -327,7 +333,7 @@ _ODD = 0x9E3779B97F4A7C15
 
 
 def _crossed(noisy: Ids, bars: Ids) -> Mask:
-    """Tell which are at or above their bar; with several, the next one counts after each."""
+    """Return which queries are at or above their bar; each crossing moves to the next bar."""
     if bars.shape[1] == 1:
         return noisy >= bars
     above = np.zeros(noisy.shape, dtype=np.bool_)

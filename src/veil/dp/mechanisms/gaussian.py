@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise: whole numbers, and real numbers on a grid."""
+"""Discrete Gaussian noise: for integers, and for real numbers on a grid."""
 
 import math
 from collections.abc import Sequence
@@ -28,16 +28,16 @@ from veil.dp.mechanism import (
     whole,
 )
 
-REPLACED = "To replace a record is to remove one and to add one: rho is then four times as large."
+REPLACED = "Replacing a record is removing one and adding one: rho is then four times as large."
 
 
 class DiscreteGaussian(Mechanism):
-    r"""Add discrete Gaussian noise to whole numbers.
+    r"""Add discrete Gaussian noise to integers.
 
     .. math:: \Pr[M(x) = y] \propto e^{-(y-x)^2/(2\sigma^2)}, \quad \sigma^2 = \Delta^2/(2\rho)
 
-    Proved: rho-zCDP, where the numbers of one query change by at most the sensitivity in L2 when a
-    record is added or removed.
+    Proved: rho-zCDP, if adding or removing a record changes the numbers of one query by at most
+    the sensitivity in L2.
 
     References
     ----------
@@ -50,7 +50,7 @@ class DiscreteGaussian(Mechanism):
     answers: ClassVar[Literal["", "count"]] = "count"
     rho: Annotated[float, Field(gt=0, description="budget of a release", examples=[0.5])]
     sensitivity: Annotated[
-        int, Field(ge=1, description="how much the numbers of a query change by, in L2")
+        int, Field(ge=1, description="how much the numbers of a query change (L2)")
     ] = 1
 
     @property
@@ -66,7 +66,7 @@ class DiscreteGaussian(Mechanism):
         )
 
     def check(self, x: object) -> Ids:
-        """Take whole numbers."""
+        """Return the input as integers."""
         return whole(x, self.name)
 
     def draw(self, x: Array, size: int, rng: Generator) -> Ids:
@@ -76,26 +76,26 @@ class DiscreteGaussian(Mechanism):
 
     def law(self, x: Array, outputs: object) -> Floats:
         """Multiply the probabilities of the distances."""
-        apart = (flat_outputs(x, outputs, np.int64) - x.reshape(1, -1)).astype(np.float64)
+        distances = (flat_outputs(x, outputs, np.int64) - x.reshape(1, -1)).astype(np.float64)
         sigma2 = float(self.sigma2)
-        exponents = -np.square(apart) / (2 * sigma2) - math.log(mass(sigma2))
-        found: Floats = np.exp(np.sum(exponents, axis=1))
-        return found
+        exponents = -np.square(distances) / (2 * sigma2) - math.log(mass(sigma2))
+        probabilities: Floats = np.exp(np.sum(exponents, axis=1))
+        return probabilities
 
     def outcomes(self, x: Array) -> Sequence[int]:
-        """Return the whole numbers around a single one."""
+        """Return the integers near a single one."""
         if x.size != 1:
             return ()
         centre = int(x.reshape(-1)[0])
         return range(centre - AROUND, centre + AROUND + 1)
 
     def pairs(self) -> Sequence[tuple[object, object]]:
-        """Count one record more, with all the weight that it may have."""
+        """Add one record with the largest possible contribution."""
         return [(0, self.sensitivity)]
 
 
-_LEAST = 1e-100  # of a sensitivity in sigmas: what rho is computed of must not overflow
-_MOST_STEPS = 2.0**20  # of sigma, up to which the delta of the discrete law is summed up
+_LEAST = 1e-100  # of sensitivity/sigma: rho must not overflow
+_MOST_STEPS = 2.0**20  # largest sigma for which the delta of the discrete distribution is summed
 
 
 class Gaussian(Mechanism):
@@ -103,11 +103,11 @@ class Gaussian(Mechanism):
 
     .. math:: \Pr[M(x) = kg] \propto e^{-(k - \lfloor x/g + 1/2 \rfloor)^2 g^2/(2\sigma^2)}
 
-    With `sigma`: proved is rho-zCDP with rho = D^2/(2 sigma^2) in any dimension, D being the L2
-    sensitivity; the noise is a little larger than sigma, by what rounding adds to D.
-    With `epsilon` and `delta`: (epsilon, delta)-DP. For one number sigma is the least for which
-    the exact delta of the discrete law is small enough; for several it comes from the tight
-    conversion of zCDP, since the calibration of the continuous law is not proved for the discrete
+    Proved with `sigma`: rho-zCDP with rho = D^2/(2 sigma^2) in any dimension, where D is the L2
+    sensitivity. The noise is slightly larger than sigma, because rounding adds to D.
+    Proved with `epsilon` and `delta`: (epsilon, delta)-DP. For one number, sigma is calibrated by
+    the exact delta of the discrete distribution. For several it comes from the tight conversion of
+    zCDP, because the calibration of the continuous distribution is not proved for the discrete
     one.
 
     References
@@ -117,7 +117,7 @@ class Gaussian(Mechanism):
 
     Notes
     -----
-    sigma = sqrt(2 ln(1.25/delta)) D/epsilon, as in many notes, is proved for epsilon below 1 only:
+    sigma = sqrt(2 ln(1.25/delta)) D/epsilon, as in many notes, is proved only for epsilon below 1:
     at epsilon 10 and delta 1e-5 the true delta is 2.3e-5.
     """
 
@@ -129,15 +129,16 @@ class Gaussian(Mechanism):
         float | None, Field(gt=0, description="budget, with delta", examples=[1.0])
     ] = None
     delta: Annotated[
-        float | None, Field(gt=0, lt=1, description="chance that it is exceeded", examples=[1e-6])
+        float | None,
+        Field(gt=0, lt=1, description="chance that the budget is exceeded", examples=[1e-6]),
     ] = None
     sigma: Annotated[
         float | None,
-        Field(gt=0, description="standard deviation, instead of both", examples=[4.0],
+        Field(gt=0, description="standard deviation, instead of epsilon and delta", examples=[4.0],
               json_schema_extra={"more": "private"}),
     ] = None  # fmt: skip
     sensitivity: Annotated[
-        float, Field(gt=0, description="how much the numbers of a query change by, in L2")
+        float, Field(gt=0, description="how much the numbers of a query change (L2)")
     ] = 1.0
 
     def __init__(self, **parameters: Any) -> None:  # noqa: ANN401 - checked by pydantic
@@ -145,7 +146,7 @@ class Gaussian(Mechanism):
         pair = (self.epsilon is not None, self.delta is not None)
         if (self.sigma is None and not all(pair)) or (self.sigma is not None and any(pair)):
             raise ParameterError(
-                "gaussian takes epsilon and delta, or sigma alone, as in gaussian(epsilon=1,"
+                "gaussian needs either epsilon and delta, or sigma. Try gaussian(epsilon=1,"
                 " delta=1e-6) or gaussian(sigma=4)."
             )
         if self.sigma is not None and not _LEAST < self.sensitivity / self.sigma < 1 / _LEAST:
@@ -165,20 +166,20 @@ class Gaussian(Mechanism):
 
     @property
     def scale(self) -> float:
-        """Standard deviation of the noise on one number, but for what rounding adds."""
+        """Standard deviation of the noise on one number, before the margin for rounding."""
         if self.epsilon is not None and self.delta is not None:
             return gaussian_sigma(self.epsilon, self.delta, self.sensitivity)
         assert self.sigma is not None  # noqa: S101 - checked when it was made
         return self.sigma
 
     def noise(self, d: int) -> tuple[Fraction, Fraction]:
-        """Return the grid, and sigma^2 in steps of it, for d numbers: from parameters alone."""
+        """Return the grid, and sigma^2 in its steps, for d numbers; depends only on parameters."""
         if self.epsilon is not None and self.delta is not None:
             return _noise_of_pair(self.epsilon, self.delta, self.sensitivity, d)
         return _noise_of_sigma(self.scale, self.sensitivity, d)
 
     def check(self, x: object) -> Floats:
-        """Take finite numbers."""
+        """Return the input as finite numbers."""
         return real(x, self.name)
 
     def draw(self, x: Array, size: int, rng: Generator) -> Floats:
@@ -188,16 +189,16 @@ class Gaussian(Mechanism):
         return unsteps(add(steps(x, g), noise.reshape(size, *x.shape)), g)
 
     def law(self, x: Array, outputs: object) -> Floats:
-        """Multiply the probabilities of the distances; an output off the grid has none."""
+        """Multiply the probabilities of the distances; outputs off the grid have 0."""
         g, exact = self.noise(x.size)
-        given = flat_outputs(x, outputs, np.float64) / float(g)
-        apart, sigma2 = given - steps(x, g).reshape(1, -1), float(exact)
-        logs = -np.square(apart) / (2 * sigma2) - math.log(mass(sigma2))
-        found: Floats = np.exp(np.sum(logs, axis=1))
-        return np.where((given == np.floor(given)).all(axis=1), found, 0.0)
+        positions = flat_outputs(x, outputs, np.float64) / float(g)
+        distances, sigma2 = positions - steps(x, g).reshape(1, -1), float(exact)
+        logs = -np.square(distances) / (2 * sigma2) - math.log(mass(sigma2))
+        probabilities: Floats = np.exp(np.sum(logs, axis=1))
+        return np.where((positions == np.floor(positions)).all(axis=1), probabilities, 0.0)
 
     def pairs(self) -> Sequence[tuple[object, object]]:
-        """Move a sum by all that one record may add."""
+        """Change a sum by the largest contribution of one record."""
         return [(0.0, self.sensitivity)]
 
     def codes(self, outputs: Array) -> Ids:
@@ -213,9 +214,9 @@ def _concentrated(rho: float) -> Guarantee:
 
 @lru_cache(maxsize=256)
 def _noise_of_sigma(sigma: float, sensitivity: float, d: int) -> tuple[Fraction, Fraction]:
-    """Widen sigma by what rounding d numbers adds to the sensitivity."""
+    """Return grid and sigma^2, widened for the rounding of d numbers."""
     g = grid(min(Fraction(sigma), 2**10 * Fraction(sensitivity)))
-    g = max(g, grid(Fraction(sigma), bits=38))  # what the sampler has room for
+    g = max(g, grid(Fraction(sigma), bits=38))  # limit of the sampler
     root = Fraction(math.isqrt(d * 2**80 - 1) + 1, 2**40)  # above the root of d
     wider = 1 + root * g / Fraction(sensitivity)
     return g, (Fraction(sigma) / g * wider) ** 2
@@ -225,7 +226,7 @@ def _noise_of_sigma(sigma: float, sensitivity: float, d: int) -> tuple[Fraction,
 def _noise_of_pair(
     epsilon: float, delta: float, sensitivity: float, d: int
 ) -> tuple[Fraction, Fraction]:
-    """Calibrate one number by the discrete law itself, several by zCDP."""
+    """Calibrate one number by the discrete distribution itself, several by zCDP."""
     sigma = gaussian_sigma(epsilon, delta, sensitivity)
     g = grid(min(Fraction(sigma) / 2**13, Fraction(sensitivity) / 2**7), bits=0)
     if d > 1 or sigma / float(g) > _MOST_STEPS:

@@ -1,4 +1,4 @@
-"""Laplace noise: whole numbers (geometric), and real numbers on a grid."""
+"""Laplace noise: for integers (geometric), and for real numbers on a grid."""
 
 import math
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ from veil.dp.mechanism import (
 
 
 class Geometric(Mechanism):
-    r"""Add two-sided geometric noise to whole numbers.
+    r"""Add two-sided geometric noise to integers.
 
     .. math:: \Pr[M(x) = y] = \frac{1-q}{1+q} q^{|y-x|}, \quad q = e^{-\varepsilon/\Delta}
 
-    Proved: epsilon-DP, where the sum of what all numbers of one query change by when a record is
-    added or removed (their L1 distance) is at most the sensitivity. An array is one query.
+    Proved: epsilon-DP, if adding or removing a record changes the numbers of one query by at most
+    the sensitivity in total (L1 distance). An array is one query.
 
     References
     ----------
@@ -45,7 +45,7 @@ class Geometric(Mechanism):
     answers: ClassVar[Literal["", "count"]] = "count"
     epsilon: Annotated[float, Field(gt=0, description="budget of a release", examples=[0.5])]
     sensitivity: Annotated[
-        int, Field(ge=1, description="how much all numbers of a query change by, in sum")
+        int, Field(ge=1, description="how much all numbers of a query change in total (L1)")
     ] = 1
 
     @property
@@ -59,7 +59,7 @@ class Geometric(Mechanism):
         return pure_guarantee(self.epsilon)
 
     def check(self, x: object) -> Ids:
-        """Take whole numbers."""
+        """Return the input as integers."""
         return whole(x, self.name)
 
     def draw(self, x: Array, size: int, rng: Generator) -> Ids:
@@ -69,21 +69,23 @@ class Geometric(Mechanism):
 
     def law(self, x: Array, outputs: object) -> Floats:
         """Multiply the probabilities of the distances."""
-        apart = np.abs(flat_outputs(x, outputs, np.int64) - x.reshape(1, -1)).astype(np.float64)
+        distances = np.abs(flat_outputs(x, outputs, np.int64) - x.reshape(1, -1)).astype(
+            np.float64
+        )
         slope = 1 / float(self.scale)
         least = math.tanh(slope / 2)  # (1 - q) / (1 + q)
-        found: Floats = np.exp(np.sum(math.log(least) - slope * apart, axis=1))
-        return found
+        probabilities: Floats = np.exp(np.sum(math.log(least) - slope * distances, axis=1))
+        return probabilities
 
     def outcomes(self, x: Array) -> Sequence[int]:
-        """Return the whole numbers around a single one."""
+        """Return the integers near a single one."""
         if x.size != 1:
             return ()
         centre = int(x.reshape(-1)[0])
         return range(centre - AROUND, centre + AROUND + 1)
 
     def pairs(self) -> Sequence[tuple[object, object]]:
-        """Count one record more, with all the weight that it may have."""
+        """Add one record with the largest possible contribution."""
         return [(0, self.sensitivity)]
 
 
@@ -93,13 +95,13 @@ class Laplace(Mechanism):
     .. math:: \Pr[M(x) = kg] = \frac{1-q}{1+q} q^{|k - \lfloor x/g + 1/2 \rfloor|},
        \quad q = e^{-\varepsilon g/(\Delta + dg)}
 
-    The grid g is the largest power of two below the 2^20th part of the scale, which depends on
-    parameters alone; d is how many numbers the query has. Two numbers that differ by D are at most
-    ceil(D/g) steps apart, so that the sensitivity is that of d numbers on the grid.
+    The grid g is the largest power of two that is at most scale/2^20, so it depends only on
+    parameters; d is the number of numbers in the query. Two numbers that differ by D are at most
+    ceil(D/g) steps apart, so the sensitivity is that of d numbers on the grid.
 
-    Proved: epsilon-DP for the numbers as they are computed, where the sum of what all numbers of
-    one query change by when a record is added or removed (their L1 distance) is at most the
-    sensitivity. A sum of floats that was rounded before has a larger one: sum whole numbers.
+    Proved: epsilon-DP for the numbers as computed, if adding or removing a record changes the
+    numbers of one query by at most the sensitivity in total (L1 distance). A sum of floats that
+    was rounded before has a larger sensitivity: sum integers instead.
 
     References
     ----------
@@ -114,12 +116,12 @@ class Laplace(Mechanism):
     answers: ClassVar[Literal["", "count"]] = "count"
     epsilon: Annotated[float, Field(gt=0, description="budget of a release", examples=[0.5])]
     sensitivity: Annotated[
-        float, Field(gt=0, description="how much all numbers of a query change by, in sum")
+        float, Field(gt=0, description="how much all numbers of a query change in total (L1)")
     ] = 1.0
 
     @property
     def step(self) -> Fraction:
-        """The grid, from the parameters alone."""
+        """The grid, which depends only on parameters."""
         return _grid(self.sensitivity, self.epsilon)
 
     def scale(self, d: int) -> Fraction:
@@ -132,7 +134,7 @@ class Laplace(Mechanism):
         return pure_guarantee(self.epsilon)
 
     def check(self, x: object) -> Floats:
-        """Take finite numbers."""
+        """Return the input as finite numbers."""
         return real(x, self.name)
 
     def draw(self, x: Array, size: int, rng: Generator) -> Floats:
@@ -141,15 +143,17 @@ class Laplace(Mechanism):
         return unsteps(add(steps(x, self.step), noise.reshape(size, *x.shape)), self.step)
 
     def law(self, x: Array, outputs: object) -> Floats:
-        """Multiply the probabilities of the distances; an output off the grid has none."""
-        given = np.ldexp(flat_outputs(x, outputs, np.float64), -_exponent(self.step))
-        apart = np.abs(given - steps(x, self.step).reshape(1, -1))
+        """Multiply the probabilities of the distances; outputs off the grid have 0."""
+        positions = np.ldexp(flat_outputs(x, outputs, np.float64), -_exponent(self.step))
+        distances = np.abs(positions - steps(x, self.step).reshape(1, -1))
         slope = 1 / float(self.scale(x.size))
-        found: Floats = np.exp(np.sum(math.log(math.tanh(slope / 2)) - slope * apart, axis=1))
-        return np.where((given == np.floor(given)).all(axis=1), found, 0.0)
+        probabilities: Floats = np.exp(
+            np.sum(math.log(math.tanh(slope / 2)) - slope * distances, axis=1)
+        )
+        return np.where((positions == np.floor(positions)).all(axis=1), probabilities, 0.0)
 
     def pairs(self) -> Sequence[tuple[object, object]]:
-        """Move a sum by all that one record may add."""
+        """Change a sum by the largest contribution of one record."""
         return [(0.0, self.sensitivity)]
 
     def codes(self, outputs: Array) -> Ids:
@@ -165,7 +169,7 @@ def _grid(sensitivity: float, epsilon: float) -> Fraction:
 
 @lru_cache(maxsize=256)
 def _scale(sensitivity: float, epsilon: float, d: int) -> Fraction:
-    """Count the rounding of d numbers in their sensitivity, in steps."""
+    """Return the scale in steps, with the rounding of d numbers in the sensitivity."""
     return (Fraction(sensitivity) / _grid(sensitivity, epsilon) + d) / Fraction(epsilon)
 
 

@@ -1,4 +1,4 @@
-"""Quantiles, by the exponential mechanism over a range of whole numbers."""
+"""Quantiles, by the exponential mechanism over a range of integers."""
 
 import math
 from collections.abc import Sequence
@@ -23,19 +23,19 @@ _FAR = Fraction(2**1000)  # an exponent beyond all floats
 
 
 class Quantile(Mechanism):
-    r"""Select a whole number that is the q-quantile of the values, or near it.
+    r"""Select an integer at or near the q-quantile of the values.
 
     .. math:: \Pr[M(x) = r] \propto e^{\frac{\varepsilon}{2\Delta}\,u(r)}, \quad
        u(r) = \min(\#\{i : x_i \le r\} - qn,\; qn - \#\{i : x_i < r\}), \quad
        \Delta = \max(q, 1 - q), \quad r = \text{low}, \dots, \text{high}
 
-    A number is a q-quantile if at most qn values are below it and at least qn are not above it:
-    exactly then is its score not negative. Values outside the range are moved to its ends. Without
-    any value every number is equally likely.
+    A number is a q-quantile if at most qn values are below it and at least qn are not above it;
+    its score is non-negative exactly then. Values are clipped to the range. Without values, every
+    number is equally likely.
 
     Proved: epsilon-DP, under adding or removing one record. One record more changes
     #{x <= r} - qn by 1 - q (if it is not above r) or by -q, and qn - #{x < r} by q (if it is not
-    below r) or by -(1 - q). Both change by at most max(q, 1 - q), and so does the smaller of them.
+    below r) or by -(1 - q). Both change by at most max(q, 1 - q), and so does their minimum.
 
     References
     ----------
@@ -45,13 +45,13 @@ class Quantile(Mechanism):
 
     Notes
     -----
-    The score -abs(#{x < r} - qn), which is often used, never finds a value that more than half of
-    the records have. Cutting the score at 0 would keep the proof, and give up the difference
-    between a quantile that one record could change and one that needs hundreds: the median age of
-    1,000 people is then three times as far off, at an epsilon of 0.1.
+    The common score -abs(#{x < r} - qn) never finds a value that more than half of the records
+    have. Clipping the score at 0 would keep the proof, but lose the difference between a quantile
+    that one record could change and one that needs hundreds: the median age of 1,000 people is
+    then three times as far off, at an epsilon of 0.1.
 
-    Numbers between two values have the same score: a run of them is drawn, weighted by its
-    length, and a uniform number of that run. The work grows with the values, not with the range.
+    Numbers between two values have the same score: a run of them is drawn, weighted by its length,
+    and then a uniform number from the run. The work grows with the values, not with the range.
     """
 
     name: ClassVar[str] = "quantile"
@@ -62,8 +62,8 @@ class Quantile(Mechanism):
         float, Field(ge=0, le=1, description="which quantile: 0.5 is the median",
                      examples=[0.5])
     ]  # fmt: skip
-    low: Annotated[int, Field(description="least whole number", examples=[0])]
-    high: Annotated[int, Field(description="largest whole number", examples=[100])]
+    low: Annotated[int, Field(description="smallest integer", examples=[0])]
+    high: Annotated[int, Field(description="largest integer", examples=[100])]
 
     @field_validator("low", "high")
     @classmethod
@@ -74,8 +74,8 @@ class Quantile(Mechanism):
 
     @field_validator("high")
     @classmethod
-    def _above(cls, high: int, given: ValidationInfo) -> int:
-        low = given.data.get("low")
+    def _above(cls, high: int, info: ValidationInfo) -> int:
+        low = info.data.get("low")
         if low is not None and high < low:
             raise PydanticCustomError("order", "must be at least 'low', which is {low}",
                                       {"low": low})  # fmt: skip
@@ -87,15 +87,15 @@ class Quantile(Mechanism):
         return pure_guarantee(self.epsilon)
 
     def check(self, x: object) -> Array:
-        """Take finite numbers, also none at all."""
-        given = numeric(x, self.name)
-        if given.ndim != 1:
-            raise InputError(f"{self.name} takes values in a row.")
-        if not given.size:
+        """Return the input as finite numbers; an empty list is valid."""
+        array = numeric(x, self.name)
+        if array.ndim != 1:
+            raise InputError(f"{self.name} takes a list of values.")
+        if not array.size:
             return np.empty(0, dtype=np.int64)
-        if np.issubdtype(given.dtype, np.integer) or given.dtype == object:
-            return whole(given, self.name)
-        return real(given, self.name)
+        if np.issubdtype(array.dtype, np.integer) or array.dtype == object:
+            return whole(array, self.name)
+        return real(array, self.name)
 
     def draw(self, x: Array, size: int, rng: Generator) -> Ids:
         """Draw a run, and a number of it."""
@@ -105,18 +105,18 @@ class Quantile(Mechanism):
 
     def law(self, x: Array, outputs: object) -> Floats:
         """Return the share of the run of each number, divided by its length."""
-        given = np.atleast_1d(numeric(outputs, "A law"))
-        if not np.issubdtype(given.dtype, np.integer):
-            raise InputError(f"The outputs of {self.name} are whole numbers.")
+        numbers = np.atleast_1d(numeric(outputs, "A law"))
+        if not np.issubdtype(numbers.dtype, np.integer):
+            raise InputError(f"The outputs of {self.name} are integers.")
         runs = self._runs(x)
-        within = (given >= self.low) & (given <= self.high)
-        clipped = np.clip(given, self.low, self.high)
+        within = (numbers >= self.low) & (numbers <= self.high)
+        clipped = np.clip(numbers, self.low, self.high)
         at = np.searchsorted(runs.first, clipped, side="right") - 1
         shares = runs.weights / runs.weights.sum()
         return np.where(within, shares[at] / runs.lengths[at], 0.0)
 
     def outcomes(self, x: Array) -> Sequence[int]:
-        """Return the whole numbers from low to high."""
+        """Return the integers from low to high."""
         del x
         return range(self.low, self.high + 1)
 
@@ -131,7 +131,7 @@ class Quantile(Mechanism):
         ]
 
     def _runs(self, x: Array) -> "_Runs":
-        """Split the range where the number of values below, or not above, changes."""
+        """Split the range at each change in the number of values below, or not above."""
         x = np.clip(x, -_MOST, _MOST)
         sides = (x, x) if x.dtype == np.int64 else (np.floor(x), np.ceil(x))
         floors, ceilings = (
@@ -149,7 +149,7 @@ class Quantile(Mechanism):
 
 @dataclass(frozen=True)
 class _Runs:
-    """Runs of numbers with so many values `below`, and so many `upto` (not above) each.
+    """Runs of numbers, with the counts of values `below` and `upto` (not above) each.
 
     The exponent of a run is the slope times max(below - target, target - upto).
     """
@@ -163,21 +163,21 @@ class _Runs:
 
     @property
     def lengths(self) -> Floats:
-        """Return how many numbers each run has, nearly."""
+        """The approximate number of numbers in each run."""
         return (self.last - self.first).view(np.uint64).astype(np.float64) + 1.0
 
     @property
     def weights(self) -> Floats:
-        """Return the lengths times e^-exponent, nearly."""
+        """The lengths times e^-exponent, approximately."""
         weights: Floats = self.lengths * np.exp(-self.exponents)
         return weights
 
     @property
     def exponents(self) -> Floats:
-        """Return the slope times what the scores of runs are below the best score.
+        """The slope times the gap of each run to the best score.
 
-        Before the target `upto` counts, and after it `below`. On either side the nearest run is
-        exact, and others are whole steps farther: only sums of two positive numbers are rounded.
+        Before the target, `upto` counts; after it, `below`. On either side the nearest run is
+        exact, and others are integer steps away: only sums of two positive numbers are rounded.
         """
         split = int(np.searchsorted(self.below + self.upto, math.ceil(2 * self.target)))
         before, after = -self.upto[:split], self.below[split:]
@@ -187,12 +187,12 @@ class _Runs:
         parts = []
         for near, (shift, counts) in zip(nearest, sides, strict=True):
             start = min(self.slope * (near + shift - least), _FAR)
-            with np.errstate(over="ignore"):  # e^-inf is what it should be
+            with np.errstate(over="ignore"):  # e^-inf is 0
                 parts.append(float(start) + float(self.slope) * (counts - near))
         return np.concatenate(parts[::-1])
 
     def law(self) -> Weighted:
-        """Return the same, exactly."""
+        """Return the exact weights."""
         rows = list(zip(self.first.tolist(), self.last.tolist(), strict=True))
         counts = zip(self.below.tolist(), self.upto.tolist(), strict=True)
         scores = [max(below - self.target, self.target - upto) for below, upto in counts]

@@ -18,14 +18,14 @@ from veil.dp.mechanism import Array, Mechanism, flat_outputs, whole
 
 
 class RandomisedResponse(Mechanism):
-    r"""Keep each code with a probability, and replace it by a uniform other one if not.
+    r"""Keep each code with some probability, else replace it by a uniform other one.
 
     .. math:: \Pr[M(x) = y] = \frac{e^\varepsilon}{e^\varepsilon + k - 1} \text{ for } y = x, \quad
        \frac{1}{e^\varepsilon + k - 1} \text{ for each } y \ne x
 
-    Proved: whichever code a record has, no output is more than e^epsilon times as likely as with
-    another code; so it is also epsilon-DP for each person in local reports. Codes are 0 to k - 1,
-    one of each record; how many there are is not hidden.
+    Proved: no output is more than e^epsilon times as likely with one code of a record as with
+    another. So it is also epsilon-DP for each person in local reports. Codes are 0 to k - 1, one
+    per record; the number of records is not hidden.
 
     References
     ----------
@@ -36,14 +36,14 @@ class RandomisedResponse(Mechanism):
 
     Notes
     -----
-    Two fair coins (tell the truth on heads, else answer by the second coin) are k = 2 and epsilon
+    Two fair coins (answer truthfully on heads, else by the second coin) are k = 2 and epsilon
     = ln 3; the share p of a code follows from the share Y among the answers as p = 2Y - 1/2.
     """
 
     name: ClassVar[str] = "randomised_response"
     family: ClassVar[str] = "Randomised response"
     epsilon: Annotated[float, Field(gt=0, description="budget of a code", examples=[1.0])]
-    k: Annotated[int, Field(ge=2, le=2**62, description="how many codes there are")] = 2
+    k: Annotated[int, Field(ge=2, le=2**62, description="number of codes")] = 2
 
     @property
     def guarantee(self) -> Guarantee:
@@ -53,15 +53,16 @@ class RandomisedResponse(Mechanism):
             self.epsilon,
             unit="record",
             neighbours="replace one record",
-            caveat="It bounds what is told of the code of a record, not whether there is one.",
+            caveat="It limits what is revealed about the code of a record, not whether the record"
+            " exists.",
         )
 
     def check(self, x: object) -> Ids:
-        """Take codes from 0 to k - 1."""
+        """Return codes from 0 to k - 1."""
         codes = whole(x, self.name)
         if int(codes.min()) < 0 or int(codes.max()) >= self.k:
             raise InputError(
-                f"{self.name} takes codes from 0 to {self.k - 1}; number them so, or raise k."
+                f"{self.name} takes codes from 0 to {self.k - 1}. Renumber them, or increase k."
             )
         return codes
 
@@ -69,17 +70,17 @@ class RandomisedResponse(Mechanism):
         """Keep or replace every code."""
         shape = (size, *x.shape)
         replaced = _table(self.epsilon, self.k).draw(size * x.size, rng).reshape(shape)
-        shift = rng.integers(1, self.k, shape)  # drawn for all: the work tells nothing
+        shift = rng.integers(1, self.k, shape)  # drawn for all, so that the work reveals nothing
         codes: Ids = (x + replaced * shift) % self.k
         return codes
 
     def law(self, x: Array, outputs: object) -> Floats:
         """Multiply the probabilities of all codes."""
-        given = flat_outputs(x, outputs, np.int64)
-        kept = -math.log1p((self.k - 1) * math.exp(-self.epsilon))
-        logs = np.where(given == x.reshape(1, -1), kept, kept - self.epsilon)
-        found: Floats = np.exp(logs.sum(axis=1))
-        return np.where(((given >= 0) & (given < self.k)).all(axis=1), found, 0.0)
+        codes = flat_outputs(x, outputs, np.int64)
+        log_keep = -math.log1p((self.k - 1) * math.exp(-self.epsilon))
+        logs = np.where(codes == x.reshape(1, -1), log_keep, log_keep - self.epsilon)
+        probabilities: Floats = np.exp(logs.sum(axis=1))
+        return np.where(((codes >= 0) & (codes < self.k)).all(axis=1), probabilities, 0.0)
 
     def outcomes(self, x: Array) -> Sequence[int]:
         """Return all codes, for one code."""
@@ -92,5 +93,5 @@ class RandomisedResponse(Mechanism):
 
 @lru_cache(maxsize=64)
 def _table(epsilon: float, k: int) -> Table:
-    """Return draws of 0 for a code that is kept, and 1 for one that is replaced."""
+    """Return the table that draws 0 (keep the code) or 1 (replace it)."""
     return finite([(1, 0), (k - 1, Fraction(epsilon))])

@@ -1,19 +1,18 @@
 r"""Select a candidate by its score: exponential, permute-and-flip and report noisy max.
 
-Draw a position with exact probabilities from weights that floats know nearly.
-A uniform number U of infinitely many bits is compared with the sums of the weights. Its first 62
-bits are compared with sums of rounded weights, in whole numbers; where U is nearer to a sum than
-all errors together could be, integers decide, with as many more bits as they need. So a float is
-a filter and never decides, and every draw but one in millions takes the same work.
+`choose` draws positions with exact probabilities from approximate float weights. The first 62 bits
+of a uniform number U are compared with cumulative sums of rounded weights, in integers. If U is
+closer to a sum than all errors together could be, exact integers decide, with as many more bits as
+they need. Floats are only a filter, and all but one draw in millions takes the same work.
 
-Who is first in a random order: the integral of a product, leaving one factor out.
+`first_in_order` computes the integral of a product without one factor:
 
 .. math:: I_r = \int_0^1 \prod_{s \ne r} (1 - p_s t)\, dt
 
-If each of several candidates stands at a uniform time and speaks up with probability p_s, then I_r
-is the chance that nobody else does before r. The alternating sum over subsets is the same number;
-the integral has positive terms alone, so that nothing cancels. Gauss-Legendre nodes are exact for
-up to 64 factors, and for more, in pieces, exact to rounding.
+If candidates come at uniform times and accept with probability p_s, then I_r is the probability
+that no other accepts before r. It equals an alternating sum over subsets, but the integral has
+only positive terms, so nothing cancels. Gauss-Legendre quadrature is exact for up to 64 factors;
+with more, it is split into pieces and exact to rounding.
 """
 
 import math
@@ -38,21 +37,21 @@ from veil.dp.mechanism import Array, Mechanism, numeric, pure_guarantee, real, w
 
 def log_mass(z: Floats, slope: float) -> Floats:
     """Return log P[Z = z]."""
-    found: Floats = math.log(math.tanh(slope / 2)) - slope * np.abs(z)  # (1 - q) / (1 + q)
-    return found
+    logs: Floats = math.log(math.tanh(slope / 2)) - slope * np.abs(z)  # (1 - q) / (1 + q)
+    return logs
 
 
 def log_at_most(z: Floats, slope: float) -> Floats:
-    """Return log P[Z <= z]; that of Z >= z is the same of -z."""
+    """Return log P[Z <= z]; log P[Z >= z] is the same at -z."""
     whole = math.log1p(math.exp(-slope))
     upper = np.log1p(-np.exp(-slope * (np.maximum(z, 0.0) + 1) - whole))
     return np.where(z < 0, slope * np.minimum(z, 0.0) - whole, upper)
 
 
 _UNIT = 2.0**62
-_BITS = 256  # of the first bounds of the sums
-# Weights e^-x of a float x that is nearly exact have a relative error of less than 2^-50 x, and x
-# is on average below 64 under the law itself; rounding to whole numbers adds 1 a weight.
+_BITS = 256  # precision of the first bounds of the sums
+# Weights e^-x of an approximate float x have a relative error of less than 2^-50 x, and x is on
+# average below 64 under the distribution itself; rounding to integers adds 1 per weight.
 MARGIN = 2**18
 
 
@@ -63,31 +62,31 @@ def choose(
     rng: Generator,
     margin: int = MARGIN,
 ) -> Ids:
-    """Draw n positions; `weights` are nearly, and `law()` has exactly, what they are drawn by.
+    """Draw n positions with exact probabilities `law()`, using approximate `weights`.
 
     `margin` is that of the filter, in units of 2^-62.
     """
     units = np.floor(weights * (_UNIT / float(weights.sum()))).astype(np.int64)
-    ends = np.cumsum(units)[:-1]  # the last end is 1 in any case
+    ends = np.cumsum(units)[:-1]  # the last end is always 1
     u = random_words(n, rng)
     top = (u >> np.uint64(2)).astype(np.int64)
-    drawn = np.searchsorted(ends, top, side="right").astype(np.int64)
+    positions = np.searchsorted(ends, top, side="right").astype(np.int64)
     if not len(ends):
-        return drawn
+        return positions
     around = margin + 2 * len(weights)
-    before = top - ends[np.maximum(drawn - 1, 0)]
-    after = ends[np.minimum(drawn, len(ends) - 1)] - top
+    before = top - ends[np.maximum(positions - 1, 0)]
+    after = ends[np.minimum(positions, len(ends) - 1)] - top
     unsure = np.flatnonzero((np.abs(before) <= around) | (np.abs(after) <= around))
     if len(unsure):
         exact = law()
         steps = exact.steps(_BITS)
         for i in unsure:
-            drawn[i] = _resolve(int(u[i]), exact, steps, rng)
-    return drawn
+            positions[i] = _resolve(int(u[i]), exact, steps, rng)
+    return positions
 
 
 def _resolve(prefix: int, law: Weighted, steps: Steps, rng: Generator) -> int:
-    """Find where a uniform number of which 64 bits are drawn falls; draw more as needed."""
+    """Return the position of a uniform number with 64 bits drawn so far; draw more as needed."""
     length = 64
     while True:
         shift = steps.bits - length
@@ -111,24 +110,24 @@ def orders(candidates: int, size: int, rng: Generator) -> Iterator[Ids]:
 
 
 _NODES = 32  # exact up to 64 factors
-_SPAN = 8.0  # of t times the sum of p, in the first piece; each further one is twice as wide
+_SPAN = 8.0  # t times the sum of p in the first piece; each further piece is twice as wide
 
 
 def first_in_order(p: Floats) -> Floats:
-    """Return the integral for each of the probabilities in the last axis, leaving it out.
+    """Return, for each probability in the last axis, the integral without its factor.
 
     >>> first_in_order(np.array([1.0, 1.0])).round(12).tolist()
     [0.5, 0.5]
     """
     x, weight = np.polynomial.legendre.leggauss(_NODES)
-    found = np.zeros(p.shape)
+    integrals = np.zeros(p.shape)
     edges = _edges(1.0 if p.shape[-1] <= 2 * _NODES else _SPAN / max(float(p.sum(-1).max()), 1.0))
     for low, high in pairwise(edges):
         half = (high - low) / 2
         for node, share in zip(x.tolist(), weight.tolist(), strict=True):
             logs = np.log1p(-p * (low + half * (1 + node)))
-            found += half * share * np.exp(logs.sum(-1, keepdims=True) - logs)
-    return found
+            integrals += half * share * np.exp(logs.sum(-1, keepdims=True) - logs)
+    return integrals
 
 
 def _edges(first: float) -> list[float]:
@@ -143,9 +142,9 @@ _GAP = 4  # between the scores of the pairs of an audit, in sensitivities
 
 
 class Selection(Mechanism):
-    """Selects one of several candidates, by its position; a score says how good each one is.
+    """Selects the position of one of several candidates, each with a score.
 
-    The chance of a candidate falls with what its score is below the best one, times
+    The probability of a candidate falls with the gap of its score to the best one, times
     c = epsilon / (2 sensitivity), or epsilon / sensitivity if the scores are monotone.
     """
 
@@ -153,39 +152,37 @@ class Selection(Mechanism):
     rows: ClassVar[bool] = True
     epsilon: Annotated[float, Field(gt=0, description="budget of a release", examples=[1.0])]
     sensitivity: Annotated[
-        float, Field(gt=0, description="how much any score changes by, at most")
+        float, Field(gt=0, description="how much any score changes, at most")
     ] = 1.0
     monotone: Annotated[
         bool,
-        Field(
-            description="one more record never makes a score lower (as of counts): half the noise"
-        ),
+        Field(description="one more record never lowers a score (such as counts): half the noise"),
     ] = False
 
     @property
     def slope(self) -> Fraction:
-        """What a score is multiplied by, exactly."""
+        """The exact factor of the scores."""
         slope = Fraction(self.epsilon) / Fraction(self.sensitivity)
         if slope > _STEEPEST:
             raise ParameterError(
-                f"The epsilon of {self.name} must be at most 2^900 sensitivities; lower it."
+                f"The epsilon of {self.name} must be at most 2^900 sensitivities. Reduce it."
             )
         return slope if self.monotone else slope / 2
 
     @property
     def guarantee(self) -> Guarantee:
         """Pure DP."""
-        caveat = "It holds for scores that are monotone." if self.monotone else ""
+        caveat = "It holds only for monotone scores." if self.monotone else ""
         return pure_guarantee(self.epsilon, caveat=caveat)
 
     def check(self, x: object) -> Array:
-        """Take scores: finite numbers in a row, one for each candidate."""
-        given = numeric(x, self.name)
-        if given.ndim != 1 or not given.size:
-            raise InputError(f"{self.name} takes scores in a row, one for each candidate.")
-        if np.issubdtype(given.dtype, np.integer) or given.dtype == object:
-            return whole(given, self.name)
-        return real(given, self.name)
+        """Return scores as finite numbers, one per candidate."""
+        scores = numeric(x, self.name)
+        if scores.ndim != 1 or not scores.size:
+            raise InputError(f"{self.name} takes a list of scores, one per candidate.")
+        if np.issubdtype(scores.dtype, np.integer) or scores.dtype == object:
+            return whole(scores, self.name)
+        return real(scores, self.name)
 
     @abstractmethod
     def probabilities(self, scores: Array) -> Floats:
@@ -193,16 +190,16 @@ class Selection(Mechanism):
 
     def law(self, x: Array, outputs: object) -> Floats:
         """Return the probabilities of candidates, by position."""
-        chosen = np.atleast_1d(numeric(outputs, "A law"))
-        if not np.issubdtype(chosen.dtype, np.integer) or chosen.ndim != 1:
+        positions = np.atleast_1d(numeric(outputs, "A law"))
+        if not np.issubdtype(positions.dtype, np.integer) or positions.ndim != 1:
             raise InputError(f"The outputs of {self.name} are positions of candidates, from 0.")
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= len(x)):
+        if positions.size and (positions.min() < 0 or positions.max() >= len(x)):
             raise InputError(
                 f"The outputs of {self.name} are positions from 0 to one below the number of"
                 " scores."
             )
-        found: Floats = self.probabilities(x)[chosen]
-        return found
+        chances: Floats = self.probabilities(x)[positions]
+        return chances
 
     def outcomes(self, x: Array) -> Sequence[int]:
         """Return the positions of all scores."""
@@ -217,21 +214,21 @@ class Selection(Mechanism):
         ]
 
     def exponents(self, scores: Array) -> Floats:
-        """Return what scores are below the best one, times the slope, nearly."""
-        with np.errstate(over="ignore"):  # e^-inf is what it should be
+        """Return the gaps to the best score times the slope, approximately."""
+        with np.errstate(over="ignore"):  # e^-inf is 0
             exponents: Floats = gaps(scores) * float(self.slope)
         return exponents
 
     def exponent(self, scores: Array, candidate: int) -> Fraction:
-        """Return the same of one candidate, exactly."""
+        """Return the exact exponent of one candidate."""
         return self.slope * (_exact(scores.max()) - _exact(scores[candidate]))
 
 
 def gaps(scores: Array) -> Floats:
-    """Return what scores are below the best one, each rounded once."""
+    """Return the gaps to the best score, each rounded once."""
     if scores.dtype == np.int64:
-        apart: Ids = np.subtract(scores.max(keepdims=True), scores)
-        return apart.view(np.uint64).astype(np.float64)  # below 2^64, also where int64 is not
+        distances: Ids = np.subtract(scores.max(keepdims=True), scores)
+        return distances.view(np.uint64).astype(np.float64)  # below 2^64, even if int64 overflows
     with np.errstate(over="ignore"):
         below: Floats = np.subtract(scores.max(keepdims=True), scores)
     return below
@@ -242,12 +239,12 @@ def _exact(score: np.generic) -> Fraction:
 
 
 class Exponential(Selection):
-    r"""Select a candidate with a probability that grows exponentially with its score.
+    r"""Select a candidate with probability exponential in its score.
 
     .. math:: \Pr[M(u) = r] \propto e^{c\,u_r}, \quad c = \frac{\varepsilon}{2\Delta}
        \text{, or } \frac{\varepsilon}{\Delta} \text{ if the scores are monotone}
 
-    Proved: epsilon-DP, where no score changes by more than the sensitivity when a record is added
+    Proved: epsilon-DP, if no score changes by more than the sensitivity when a record is added
     or removed.
 
     References
@@ -257,8 +254,8 @@ class Exponential(Selection):
 
     Notes
     -----
-    The draw is the inversion of a uniform number, exactly: it takes the same work whatever the
-    scores are, unlike candidates that are tried until one is accepted.
+    The draw is exact inversion of a uniform number: unlike rejection sampling, its work does not
+    depend on the scores.
     """
 
     name: ClassVar[str] = "exponential"
@@ -267,8 +264,8 @@ class Exponential(Selection):
         """Draw positions of candidates."""
 
         def law() -> Weighted:
-            one = Fraction(1)
-            return Weighted(tuple((one, self.exponent(x, i)) for i in range(len(x))))
+            unit = Fraction(1)
+            return Weighted(tuple((unit, self.exponent(x, i)) for i in range(len(x))))
 
         return choose(np.exp(-self.exponents(x)), law, size, rng)
 
@@ -280,7 +277,7 @@ class Exponential(Selection):
 
 
 class PermuteAndFlip(Selection):
-    r"""Go through the candidates in a random order, and accept each with a falling probability.
+    r"""Go through the candidates in random order, and accept each with a score-based probability.
 
     .. math:: p_r = e^{-c\,(\max u - u_r)}, \qquad
        \Pr[M(u) = r] = p_r \int_0^1 \prod_{s \ne r} (1 - p_s t)\, dt
@@ -288,7 +285,7 @@ class PermuteAndFlip(Selection):
     with c = epsilon / (2 sensitivity), or epsilon / sensitivity if the scores are monotone. The
     integral is the sum over the subsets S of the others of (-1)^|S| prod p_s / (|S| + 1).
 
-    Proved: epsilon-DP, where no score changes by more than the sensitivity when a record is added
+    Proved: epsilon-DP, if no score changes by more than the sensitivity when a record is added
     or removed; the expected score is never below that of the exponential mechanism.
 
     References
@@ -298,8 +295,8 @@ class PermuteAndFlip(Selection):
 
     Notes
     -----
-    All coins are flipped, also those after the first that is accepted, so that the work does not
-    tell which one it was.
+    All coins are flipped, also those after the first accepted candidate, so that the work does not
+    reveal which one it was.
     """
 
     name: ClassVar[str] = "permute_and_flip"
@@ -307,11 +304,11 @@ class PermuteAndFlip(Selection):
     def draw(self, x: Array, size: int, rng: Generator) -> Ids:
         """Draw positions of candidates."""
         exponents = self.exponents(x)
-        drawn = []
+        positions = []
         for order in orders(len(x), size, rng):
             first = np.argmax(self._flip(x, exponents, order, rng), axis=1)
-            drawn.append(order[np.arange(len(order)), first])
-        return np.concatenate(drawn)
+            positions.append(order[np.arange(len(order)), first])
+        return np.concatenate(positions)
 
     def _flip(self, x: Array, exponents: Floats, order: Ids, rng: Generator) -> Flags:
         """Flip the coins of candidates in that order."""
@@ -320,15 +317,15 @@ class PermuteAndFlip(Selection):
         return heads.reshape(order.shape)
 
     def probabilities(self, scores: Array) -> Floats:
-        """Integrate the chance that nobody else was accepted before."""
+        """Multiply by the probability that no other candidate was accepted before."""
         accepted: Floats = np.exp(-self.exponents(scores))
         return accepted * first_in_order(accepted)
 
 
 _LARGEST = 2**61
-_TAILS = 50.0  # scales beyond the scores where less than e^-50 is left
-_NEVER = 800.0  # exponents of which a float has no probability
-_CELLS = 2**22  # candidates x values of a law that is still added up
+_TAILS = 50.0  # scales beyond the scores, where less than e^-50 remains
+_NEVER = 800.0  # exponents with a float probability of 0
+_CELLS = 2**22  # largest candidates x values of a distribution to sum
 _LAW_BLOCK = 2**15
 
 
@@ -338,12 +335,12 @@ class NoisyMax(Selection):
     .. math:: M(u) = \arg\max_r\, (u_r + Z_r), \quad \Pr[Z_r = z] \propto e^{-c\,|z|}
 
     with c = epsilon / (2 sensitivity), or epsilon / sensitivity if the scores are monotone. Scores
-    are whole numbers; equal sums are told apart by a random order that is drawn before.
+    are integers; ties are broken by a random order drawn in advance.
 
-    Proved: epsilon-DP, where no score changes by more than the sensitivity when a record is added
+    Proved: epsilon-DP, if no score changes by more than the sensitivity when a record is added
     or removed. For a given order and the noise of the others, a candidate is selected if its own
-    noise reaches some number, and that number moves by at most 2 sensitivities (1 if the scores
-    are monotone).
+    noise reaches some threshold, which moves by at most 2 sensitivities (1 if the scores are
+    monotone).
 
     References
     ----------
@@ -352,64 +349,63 @@ class NoisyMax(Selection):
 
     Notes
     -----
-    Noise of scale 1/epsilon, as many notes have it, needs monotone scores. The law is that of the
-    whole numbers: it is not the continuous one, in which no two sums are equal. Were equal sums
-    told apart by the position, two equal scores would be selected with 0.64 and 0.36 at an epsilon
-    of 2.
+    Noise of scale 1/epsilon, as in many notes, needs monotone scores. The distribution is that of
+    integers, not the continuous one, which has no ties. If ties were broken by position, two equal
+    scores would be selected with probabilities 0.64 and 0.36 at an epsilon of 2.
     """
 
     name: ClassVar[str] = "noisy_max"
 
     def check(self, x: object) -> Ids:
-        """Take whole scores in a row, one for each candidate."""
+        """Return integer scores, one per candidate."""
         scores = super().check(x)
         if scores.dtype != np.int64:
             raise InputError(
-                f"{self.name} takes whole scores; round them first, or use permute_and_flip."
+                f"{self.name} takes integer scores. Round them first, or use permute_and_flip."
             )
         if max(abs(int(scores.min())), abs(int(scores.max()))) > _LARGEST:
-            raise InputError(f"{self.name} takes whole scores of at most 2^61.")
+            raise InputError(f"{self.name} takes integer scores of at most 2^61.")
         return scores
 
     def draw(self, x: Array, size: int, rng: Generator) -> Ids:
         """Draw positions of candidates."""
         below = x - x.max(keepdims=True)
-        drawn = []
+        positions = []
         for order in orders(len(x), size, rng):
             noise = discrete_laplace(1 / self.slope, order.size, rng).reshape(order.shape)
             first = np.argmax(below[order] + noise, axis=1)
-            drawn.append(order[np.arange(len(order)), first])
-        return np.concatenate(drawn)
+            positions.append(order[np.arange(len(order)), first])
+        return np.concatenate(positions)
 
     def probabilities(self, scores: Array) -> Floats:
-        """Add up over the winning sum; ties are the first of a random order."""
+        """Sum over the winning noisy score; ties are broken by a random order."""
         slope, below = float(self.slope), gaps(scores)
         near = slope * below < _NEVER
-        found = np.zeros(len(scores))
-        found[near] = self._chances(below[near], slope)
-        return found
+        result = np.zeros(len(scores))
+        result[near] = self._chances(below[near], slope)
+        return result
 
     def _chances(self, below: Floats, slope: float) -> Floats:
-        """Return the probabilities of candidates that are so much below the best one."""
+        """Return the probabilities of candidates from their gaps to the best score."""
         reach = _TAILS / slope + 1
         low, high = math.floor(-float(below.max()) - reach), math.ceil(reach)
         if (high - low) * len(below) > _CELLS:
             raise LawError(
-                f"The law of {self.name} is added up over all sums; there are too many between"
-                " these scores and with this epsilon."
+                f"The distribution of {self.name} has too many terms to sum for these scores and"
+                " this epsilon."
             )
-        found = np.zeros(len(below))
+        totals = np.zeros(len(below))
         rows = max(1, _LAW_BLOCK // len(below))
         for start in range(low, high, rows):
             sums = np.arange(start, min(start + rows, high), dtype=np.float64)
             noise = sums[:, None] + below  # what each candidate needs to reach the sum
             mass, most = log_mass(noise, slope), log_at_most(noise, slope)
             lead = np.exp(mass + most.sum(axis=1, keepdims=True) - most)
-            found += (lead * first_in_order(np.exp(mass - most))).sum(axis=0)
-        return found
+            totals += (lead * first_in_order(np.exp(mass - most))).sum(axis=0)
+        return totals
 
     def pairs(self) -> Sequence[tuple[object, object]]:
-        """Raise a score and lower the other by whole numbers."""
+        """Raise a score and lower the other by integers."""
         step = math.floor(self.sensitivity)
         return [
             ([0, gap * step], [step, gap * step if self.monotone else (gap - 1) * step])

@@ -1,1 +1,1 @@
-"""Models learnt from noisy sums alone: what is released is the model, never a row."""
+"""Models trained from noisy sums: only the model is released, never a row."""

@@ -1,4 +1,4 @@
-"""From a file to a private classifier, and what a private model keeps of an exact one."""
+"""Train private classifiers from files, and measure the utility of private models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _BLOCK = 2**16  # points at a time
 
 
 def classifier_utility(accuracy: float, exact: float, majority: float) -> float:
-    """Return how much better than the majority a classifier is, over how much the exact one is.
+    """Return the gain of a classifier over the majority, relative to the exact model's gain.
 
     >>> round(classifier_utility(0.82, 0.85, 0.75), 9)
     0.7
@@ -38,28 +38,28 @@ def classifier_utility(accuracy: float, exact: float, majority: float) -> float:
 
 
 def inertia(points: object, centres: object) -> float:
-    """Return the mean squared distance of points from their nearest centres; it is not private.
+    """Return the mean squared distance of points to their nearest centres; not private.
 
     >>> inertia([[0.0], [1.0], [5.0]], [[0.0], [5.0]])
     0.3333333333333333
     """
-    given = numbers(points, "Points")
-    middles: Floats = numbers(centres, "Centres", given.shape[1])
-    if not len(given) or not len(middles):
-        raise ParameterError("There must be at least one point, and one centre.")
-    parts = (given[start : start + _BLOCK] for start in range(0, len(given), _BLOCK))
-    return float(sum(squares(part, middles).min(axis=1).sum() for part in parts) / len(given))
+    array = numbers(points, "Points")
+    middles: Floats = numbers(centres, "Centres", array.shape[1])
+    if not len(array) or not len(middles):
+        raise ParameterError("There must be at least one point and one centre.")
+    parts = (array[start : start + _BLOCK] for start in range(0, len(array), _BLOCK))
+    return float(sum(squares(part, middles).min(axis=1).sum() for part in parts) / len(array))
 
 
-def kmeans_utility(found: float, exact: float, one: float) -> float:
-    """Return 1 - (inertia - exact) / (one - exact): `one` is the inertia of a single centre.
+def kmeans_utility(private: float, exact: float, single: float) -> float:
+    """Return 1 - (private - exact) / (single - exact); `single` is the inertia of one centre.
 
     >>> kmeans_utility(3.0, 2.0, 6.0)
     0.75
     """
-    if not 0 <= exact < one:
+    if not 0 <= exact < single:
         raise ParameterError("The inertia of exact centres must be below that of one centre.")
-    return float(np.clip(1 - (found - exact) / (one - exact), 0.0, 1.0))
+    return float(np.clip(1 - (private - exact) / (single - exact), 0.0, 1.0))
 
 
 Classifier = Literal["naive_bayes", "logistic"]
@@ -67,7 +67,7 @@ Classifier = Literal["naive_bayes", "logistic"]
 
 @dataclass(frozen=True, eq=False)
 class Mined:
-    """A model, and figures of the rows that were kept for the test, which are **not private**."""
+    """A model, and its figures on the test rows, which are **not private**."""
 
     model: NaiveBayes | Logistic
     columns: tuple[Column, ...]
@@ -78,7 +78,7 @@ class Mined:
 
     @property
     def cost(self) -> Guarantee:
-        """What the model costs."""
+        """Cost of the model."""
         return self.model.cost
 
 
@@ -95,72 +95,72 @@ def mine(
     holdout: float = 0.3,
     rng: Randomness = None,
 ) -> Mined:
-    """Learn the column `label` of a table from others, and test the model.
+    """Train a model for the column `label` of a table, and test it.
 
     Parameters
     ----------
     source
-        The table to learn from.
+        Table to train on.
     columns
-        What to learn from, and how it is coded; all other columns as texts if there are none.
+        Feature columns and their encoding; by default all other columns, as text.
     classes
-        All labels, if they are public. Without them those that occur are treated as public.
+        All labels, if they are public. By default the labels in the data are treated as public.
     test
-        A table to test with. Without it a share (`holdout`) of the rows, chosen at random, is kept
-        for that. The figures of the test are exact, and tell of its rows.
+        Table to test on. By default a random share (`holdout`) of the rows is held out. Test
+        figures are exact, so they reveal information about the test rows.
     """
     if method not in ("naive_bayes", "logistic"):
         raise ParameterError("The method must be 'naive_bayes' or 'logistic'.")
     kept_share = Fraction(share("holdout", holdout)) if test is None else Fraction(0)
     used = tuple(columns) or _all(source, label)
     draws = generator(rng)
-    given, labels = _read(source, used, label)
+    features, labels = _read(source, used, label)
     if test is None:
-        kept = coins(kept_share, len(labels), draws)  # a row more moves no other
-        other, truth = given[kept], labels[kept]
-        given, labels = given[~kept], labels[~kept]
+        in_test = coins(kept_share, len(labels), draws)  # independent of other rows
+        test_features, truth = features[in_test], labels[in_test]
+        features, labels = features[~in_test], labels[~in_test]
     else:
-        other, truth = _read(test, used, label)
+        test_features, truth = _read(test, used, label)
     if not (len(labels) and len(truth)):
-        raise InputError("There must be at least one row to learn from, and one to test with.")
+        raise InputError("There must be at least one row to train on, and one to test on.")
     sizes = [column.size for column in used]
     seeded = None if rng is None else draws
     model: NaiveBayes | Logistic
     if method == "naive_bayes":
-        model = naive_bayes(given, labels, epsilon, sizes, classes=classes, rng=seeded)
-        right = model.predict(other) == truth
+        model = naive_bayes(features, labels, epsilon, sizes, classes=classes, rng=seeded)
+        right = model.predict(test_features) == truth
     else:
-        x, tested = indicators(given, sizes), indicators(other, sizes)
+        x, test_columns = indicators(features, sizes), indicators(test_features, sizes)
         model = logistic(x, labels, epsilon, delta, classes=classes, rng=seeded)
-        right = model.predict(tested) == truth
+        right = model.predict(test_columns) == truth
     _, counts = np.unique(truth, return_counts=True)
     majority = float(counts.max() / len(truth))
     return Mined(model, used, len(labels), len(truth), float(right.mean()), majority)
 
 
-def indicators(given: Ids, sizes: Sequence[int]) -> Floats:
-    """Return codes as columns of 0 and 1, one for each value of each feature.
+def indicators(codes: Ids, sizes: Sequence[int]) -> Floats:
+    """Return codes as 0/1 columns, one per value of each feature.
 
     >>> indicators(np.array([[1, 0]]), [2, 3]).tolist()
     [[0.0, 1.0, 1.0, 0.0, 0.0]]
     """
-    made = np.zeros((len(given), sum(sizes)))
+    columns = np.zeros((len(codes), sum(sizes)))
     starts = np.cumsum([0, *sizes[:-1]])
-    np.put_along_axis(made, given + starts, 1.0, axis=1)
-    return made
+    np.put_along_axis(columns, codes + starts, 1.0, axis=1)
+    return columns
 
 
 def _all(source: Path, label: str) -> tuple[Column, ...]:
     header, _ = read_table(source)
-    found = tuple(Column(name) for name in header.names if name != label)
-    if not found:
-        raise InputError("The table must have columns besides that of the labels.")
-    return found
+    columns = tuple(Column(name) for name in header.names if name != label)
+    if not columns:
+        raise InputError("The table must have columns besides the label.")
+    return columns
 
 
 def _read(source: Path, columns: Sequence[Column], label: str) -> tuple[Ids, Array]:
     if label in {column.name for column in columns}:
-        raise ParameterError("The column of the labels cannot be learnt from.")
+        raise ParameterError("The label column cannot be a feature.")
     _, rows = read_table(source, [*(column.name for column in columns), label])
     fields = list(zip(*(row.values for row in rows), strict=True))
     if not fields:

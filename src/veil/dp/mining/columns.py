@@ -1,7 +1,6 @@
-"""Tables, bounds and labels to learn from, checked, and columns as codes.
+"""Check training data (tables, bounds and labels), and encode columns.
 
-What a caller gives to learn from, checked: tables, bounds and labels.
-A message names an argument, never a value of the data.
+Errors name an argument, never a value of the data.
 """
 
 from collections.abc import Sequence
@@ -16,109 +15,111 @@ from veil.dp.inputs import count as whole
 from veil.dp.mechanism import Array
 
 UNDECLARED = (
-    "Which labels there are was taken from the data, and is treated as public; name all of them"
-    " beforehand where it is not."
+    "The set of labels was taken from the data and is treated as public. If it is not, list all"
+    " labels in advance."
 )
-CHOSEN = "Parameters that were chosen by looking at the same data cost budget, too."
+CHOSEN = "Choosing parameters by looking at the same data costs budget, too."
 _EXACT = 2.0**53
 
 
 def numbers(x: object, what: str, columns: int | None = None) -> Floats:
-    """Return finite numbers as rows of columns; there may be no row."""
-    given = _table(x, what, columns)
-    if given.dtype.kind not in "biuf":
+    """Return a table of finite numbers, possibly without rows."""
+    table = _table(x, what, columns)
+    if table.dtype.kind not in "biuf":
         raise InputError(f"{what} must be numbers.")
-    values: Floats = given.astype(np.float64)
+    values: Floats = table.astype(np.float64)
     if not np.isfinite(values).all():
-        raise InputError(f"{what} must be finite numbers; leave out rows that have others.")
+        raise InputError(f"{what} must be finite numbers. Remove rows with other values.")
     return values
 
 
 def codes(x: object, sizes: Sequence[int]) -> Ids:
-    """Return rows of codes: column j holds whole numbers from 0 to sizes[j] - 1."""
-    given = _table(x, "X", len(sizes))
-    if given.dtype.kind not in "biu":
-        raise InputError("X must hold codes, whole numbers from 0; put numbers into bins first.")
-    if given.size and ((given < 0) | (given >= np.asarray(sizes, dtype=np.int64))).any():
+    """Return a table of codes: column j has integers from 0 to sizes[j] - 1."""
+    table = _table(x, "X", len(sizes))
+    if table.dtype.kind not in "biu":
+        raise InputError("X must contain codes: integers from 0. Use bins() for other numbers.")
+    if table.size and ((table < 0) | (table >= np.asarray(sizes, dtype=np.int64))).any():
         raise InputError("A code in X must be at least 0 and below the size of its feature.")
-    found: Ids = given.astype(np.int64)
-    return found
+    result: Ids = table.astype(np.int64)
+    return result
 
 
 def _table(x: object, what: str, columns: int | None) -> Array:
     try:
-        given = np.asarray(x)
+        array = np.asarray(x)
     except ValueError:
-        raise InputError(f"{what} must have as many columns in each row.") from None
-    if given.ndim != 2 or not given.shape[1]:
-        raise InputError(f"{what} must be rows of at least one column each.")
-    if columns is not None and given.shape[1] != columns:
-        raise InputError(f"{what} must have {columns} columns, and has {given.shape[1]}.")
-    return given
+        raise InputError(f"{what} must have equally many columns in each row.") from None
+    if array.ndim != 2 or not array.shape[1]:
+        raise InputError(f"{what} must be a table with at least one column.")
+    if columns is not None and array.shape[1] != columns:
+        raise InputError(f"{what} must have {columns} columns. Got {array.shape[1]} instead.")
+    return array
 
 
 def ranges(bounds: object, columns: int) -> Floats:
-    """Return (columns, 2): the public bounds of each column; one pair is of all columns."""
+    """Return the public bounds of each column, (columns, 2); a single pair applies to all."""
     try:
-        given = np.asarray(bounds, dtype=np.float64)
+        pairs = np.asarray(bounds, dtype=np.float64)
     except (TypeError, ValueError):
-        given = np.empty(0)
-    if given.shape == (2,):
-        given = np.tile(given, (columns, 1))
-    if given.shape != (columns, 2):
+        pairs = np.empty(0)
+    if pairs.shape == (2,):
+        pairs = np.tile(pairs, (columns, 1))
+    if pairs.shape != (columns, 2):
         raise ParameterError(
-            f"The 'bounds' argument must be a pair (low, high), or one for each of {columns}"
-            " columns."
+            f"The 'bounds' argument must be a pair (low, high), or one pair per column"
+            f" ({columns})."
         )
     with np.errstate(over="ignore", invalid="ignore"):
-        widths = given[:, 1] - given[:, 0]
-    if not (np.isfinite(given).all() and np.isfinite(widths).all() and (widths > 0).all()):
-        raise ParameterError("Bounds must be finite numbers, each low below its high.")
-    return given
+        widths = pairs[:, 1] - pairs[:, 0]
+    if not (np.isfinite(pairs).all() and np.isfinite(widths).all() and (widths > 0).all()):
+        raise ParameterError("Bounds must be finite numbers with low < high.")
+    return pairs
 
 
 def label_codes(y: object, rows: int, classes: Sequence[object] | None) -> tuple[Ids, Array, str]:
-    """Return the code of each label, the labels in order, and what to say where they are guessed.
+    """Return the code of each label, the sorted labels, and a caveat if they were inferred.
 
-    Without `classes`, labels that are all 0 or 1 (or truth values) are those of two classes; of
-    others each that occurs is a class.
+    Without `classes`, labels that are all 0 or 1 (or booleans) have these two classes; otherwise
+    every label that occurs is a class.
     """
-    given = _labels(y)
-    if len(given) != rows:
-        raise InputError("There must be one label for each row.")
+    labels = _labels(y)
+    if len(labels) != rows:
+        raise InputError("There must be one label per row.")
     if classes is None:
-        two = given.dtype.kind != "U" and bool(((given == 0) | (given == 1)).all())
-        names = np.arange(2) if two or not rows else np.unique(given)
-        return np.searchsorted(names, given).astype(np.int64), names, UNDECLARED
+        binary = labels.dtype.kind != "U" and bool(((labels == 0) | (labels == 1)).all())
+        names = np.arange(2) if binary or not rows else np.unique(labels)
+        return np.searchsorted(names, labels).astype(np.int64), names, UNDECLARED
     names = np.unique(_labels(list(classes)))
-    alike = not rows or (names.dtype.kind == "U") == (given.dtype.kind == "U")
+    alike = not rows or (names.dtype.kind == "U") == (labels.dtype.kind == "U")
     if not (len(names) and alike):
-        raise InputError("The labels that are named must be of the kind that the rows have.")
-    places = np.minimum(np.searchsorted(names, given), len(names) - 1) if rows else np.empty(0)
-    if rows and not (names[places] == given).all():
-        raise InputError("Every label must be one of those that are named.")
+        raise InputError("'classes' must be non-empty and have the same type as the labels.")
+    places = np.minimum(np.searchsorted(names, labels), len(names) - 1) if rows else np.empty(0)
+    if rows and not (names[places] == labels).all():
+        raise InputError("Every label must be in 'classes'.")
     return places.astype(np.int64), names, ""
 
 
 def _labels(y: object) -> Array:
-    given = np.asarray(y)
-    if given.dtype.kind == "b":
-        given = given.astype(np.int64)
-    if given.dtype.kind == "O" and all(isinstance(label, str) for label in given.flat):
-        given = given.astype(np.str_)
-    if given.ndim != 1 or given.dtype.kind not in "iufU":
-        raise InputError("Labels must be a list of whole numbers or texts.")
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise InputError("Labels must be a list of whole numbers or texts; nan is none.")
-    if given.dtype.kind == "f" and (np.abs(given) < _EXACT).all() and (given % 1 == 0).all():
-        given = given.astype(np.int64)  # 1.0 is 1: that one row has a point is not to be seen
-    return given
+    labels = np.asarray(y)
+    if labels.dtype.kind == "b":
+        labels = labels.astype(np.int64)
+    if labels.dtype.kind == "O" and all(isinstance(value, str) for value in labels.flat):
+        labels = labels.astype(np.str_)
+    if labels.ndim != 1 or labels.dtype.kind not in "iufU":
+        raise InputError("Labels must be a list of numbers or strings.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise InputError("Labels must be a list of numbers or strings without nan.")
+    if labels.dtype.kind == "f" and (np.abs(labels) < _EXACT).all() and (labels % 1 == 0).all():
+        labels = labels.astype(
+            np.int64
+        )  # 1.0 becomes 1, so that no single row shows in the labels
+    return labels
 
 
 def bins(values: object, low: float, high: float, count: int) -> Ids:
-    """Put numbers into `count` bins of equal width; what is out of bounds is in the outer ones.
+    """Return the bin of each number, of `count` equal bins; values out of bounds are clipped.
 
-    The bounds must not be taken from the data: choose what anybody could.
+    Do not take the bounds from the data: choose them without looking at it.
 
     >>> bins([17, 38, 90, 130], 15, 95, 8).tolist()
     [0, 2, 7, 7]
@@ -127,12 +128,12 @@ def bins(values: object, low: float, high: float, count: int) -> Ids:
     if not low < high:
         raise ParameterError("The 'low' argument must be below 'high'.")
     [(least, most)] = ranges((low, high), 1)
-    given: Array = np.asarray(values)
-    if given.dtype.kind not in "biuf" or not np.isfinite(given).all():
-        raise InputError("Only finite numbers can be put into bins.")
-    share = (np.clip(given, least, most) - least) / (most - least)
-    found: Ids = np.minimum((share * count).astype(np.int64), count - 1)
-    return found
+    array: Array = np.asarray(values)
+    if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+        raise InputError("Values must be finite numbers.")
+    share = (np.clip(array, least, most) - least) / (most - least)
+    result: Ids = np.minimum((share * count).astype(np.int64), count - 1)
+    return result
 
 
 CELLS = 32
@@ -140,10 +141,10 @@ CELLS = 32
 
 @dataclass(frozen=True)
 class Column:
-    """A column, and how its values become `size` codes.
+    """A column, and its encoding into `size` codes.
 
-    With bounds, numbers are put into bins. Without, texts are hashed: which texts there are need
-    not be known, and some share a cell.
+    With bounds, numbers are binned. Without, strings are hashed, so the set of strings need not be
+    known, and some share a cell.
     """
 
     name: str
@@ -152,7 +153,7 @@ class Column:
 
     @classmethod
     def parse(cls, text: str) -> "Column":
-        """Read ``name``, or ``name:low:high`` or ``name:low:high:bins`` of numbers.
+        """Parse ``name``, or ``name:low:high`` or ``name:low:high:bins`` of numbers.
 
         >>> Column.parse("age:15:95:16")
         Column(name='age', size=16, bounds=(15.0, 95.0))
@@ -167,13 +168,13 @@ class Column:
             rest = [""]
         if rest or not name:
             raise ParameterError(
-                "A column must be NAME, or NAME:LOW:HIGH[:BINS] of numbers with LOW below HIGH, as"
-                " in age:15:95:16."
+                "A column must be NAME, or NAME:LOW:HIGH[:BINS] for numbers with LOW < HIGH, such"
+                " as age:15:95:16."
             )
         return cls(name)
 
     def codes(self, values: Sequence[str]) -> Ids:
-        """Return the code of each value; a number that is none is told by its row alone."""
+        """Return the code of each value; errors name only the row of an invalid number."""
         if self.bounds is None:
             cells = {value: _cell(value, self.size) for value in set(values)}
             return np.array([cells[value] for value in values], dtype=np.int64)
@@ -188,8 +189,8 @@ class Column:
                 number = float("nan")
             if not np.isfinite(number):
                 raise InputError(
-                    f"Column {self.name!r} must hold finite numbers; row {row} has none. Leave"
-                    " such rows out, or name the column without bounds."
+                    f"Column {self.name!r} must contain finite numbers; row {row} does not. Remove"
+                    " such rows, or use the column without bounds."
                 )
             numbers.append(number)
         return numbers

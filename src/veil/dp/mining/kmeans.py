@@ -1,4 +1,4 @@
-"""Centres of clusters from noisy counts of cells, and noisy sums."""
+"""k-means from noisy counts of grid cells, and noisy sums."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,15 +18,14 @@ from veil.dp.mechanism import add, pure_guarantee
 from veil.dp.mining.columns import CHOSEN, numbers, ranges
 
 _BLOCK = 2**16  # rows at a time
-_SAMPLES, _ROUNDS = 200, 10  # uniform points for each centre, and how often they are averaged
+_SAMPLES, _ROUNDS = 200, 10  # uniform points per centre, and rounds
 
 
 def nearest(points: Floats, centres: Floats) -> Ids:
-    """Return the place of the nearest centre of each point; of equal ones the first.
+    """Return the index of the nearest centre of each point; ties go to the first.
 
-    Only sums, differences and products of single numbers in a fixed order are taken, which every
-    machine rounds alike: what one point gets does not depend on which others there are, as it
-    could in a product of matrices.
+    It uses only elementwise arithmetic in a fixed order, which every machine rounds alike. So the
+    result for one point does not depend on other points, as it could in a matrix product.
     """
     places = np.empty(len(points), dtype=np.int64)
     for start in range(0, len(points), _BLOCK):
@@ -47,12 +46,12 @@ def squares(points: Floats, centres: Floats) -> Floats:
 def anywhere(count: int, box: Floats, rng: Generator) -> Floats:
     """Draw points uniformly from a box (d, 2)."""
     low, high = box.T
-    drawn: Floats = low + rng.random((count, len(box))) * (high - low)
-    return drawn
+    points: Floats = low + rng.random((count, len(box))) * (high - low)
+    return points
 
 
 def starts(k: int, box: Floats, rng: Generator) -> Floats:
-    """Spread k centres over a box: those of uniform points, and of no data."""
+    """Return k centres spread over a box, by k-means of uniform points, without data."""
     points = anywhere(_SAMPLES * k, box, rng)
     centres = points[:k].copy()
     for _ in range(_ROUNDS):
@@ -62,29 +61,29 @@ def starts(k: int, box: Floats, rng: Generator) -> Floats:
     return centres
 
 
-_BITS = 26  # a step is below the sum of the half widths by at least that many
+_BITS = 26  # log2 of the sum of the half widths over a step, at least
 _MOST = 2**62
 
 
 @dataclass(frozen=True, eq=False)
 class KMeans:
-    """The centres (k, d) of clusters, and what they cost."""
+    """Cluster centres (k, d), and their cost."""
 
     centres: Floats
     cost: Guarantee
     seeded: bool = False
 
     def predict(self, points: object) -> Ids:
-        """Return the place of the nearest centre of each point."""
+        """Return the index of the nearest centre of each point."""
         return nearest(numbers(points, "Points", self.centres.shape[1]), self.centres)
 
 
 @dataclass(frozen=True)
 class Box:
-    """Public bounds (d, 2) as whole numbers of steps around the middle of each column.
+    """Public bounds (d, 2), in integer steps around the middle of each column.
 
-    One point is at most `limits` steps from the middle, and adds at most `sensitivity` to all sums
-    together, for the numbers as they are computed: they are cut after they are rounded.
+    A point is at most `limits` steps from the middle, and adds at most `sensitivity` to all sums
+    together. This holds for the computed numbers, because they are clipped after rounding.
     """
 
     bounds: Floats
@@ -92,36 +91,36 @@ class Box:
     @property
     def middle(self) -> Floats:
         """The middle of each column."""
-        found: Floats = self.bounds[:, 0] / 2 + self.bounds[:, 1] / 2
-        return found
+        centre: Floats = self.bounds[:, 0] / 2 + self.bounds[:, 1] / 2
+        return centre
 
     @property
     def step(self) -> Fraction:
-        """The grid, from the bounds alone."""
+        """The grid, which depends only on the bounds."""
         widths = [Fraction(high) - Fraction(low) for low, high in self.bounds.tolist()]
         return grid(sum(widths, Fraction(0)) / 2, bits=_BITS)
 
     @property
     def limits(self) -> Ids:
-        """The steps from the middle to the farther end of each column."""
+        """Steps from the middle to the farther bound of each column."""
         ends = steps(self.bounds - self.middle[:, None], self.step)
-        found: Ids = np.abs(ends).max(axis=1)
-        return found
+        farthest: Ids = np.abs(ends).max(axis=1)
+        return farthest
 
     @property
     def sensitivity(self) -> int:
-        """What one point adds to all sums together, at the most (L1)."""
+        """The most that one point adds to all sums together (L1)."""
         return int(self.limits.sum())
 
     def stepped(self, points: Floats) -> Ids:
-        """Cut points to the bounds, and round them to steps from the middle."""
+        """Return points in steps from the middle, clipped to the bounds."""
         cut = np.clip(points, self.bounds[:, 0], self.bounds[:, 1])
         return np.clip(steps(cut - self.middle, self.step), -self.limits, self.limits)
 
     def unstepped(self, k: Floats) -> Floats:
         """Return steps as numbers within the bounds."""
-        found = self.middle + k * float(self.step)
-        return np.clip(found, self.bounds[:, 0], self.bounds[:, 1])
+        values = self.middle + k * float(self.step)
+        return np.clip(values, self.bounds[:, 0], self.bounds[:, 1])
 
 
 def kmeans(
@@ -133,39 +132,39 @@ def kmeans(
     rounds: int = 5,
     rng: Randomness = None,
 ) -> KMeans:
-    r"""Find k centres of the noisy counts of a grid, and improve them by Lloyd's rounds.
+    r"""Return k cluster centres from noisy counts of a grid, improved by noisy Lloyd rounds.
 
-    1. The points are counted, for epsilon/50. The noisy number n and epsilon say how fine a grid
-       is: about (n epsilon/10)^(2d/(2 + d)) cells, at least 4k and at most 16,384.
-    2. The points of each cell are counted, for 39/50 epsilon. Starts and rounds of k-means on the
-       noisy counts cost no more.
-    3. In each of T rounds the points of each centre are counted, and x - middle of the bounds is
-       summed up, in whole numbers of steps. Each gets epsilon/(10T). A centre moves towards its
-       new mean by so much as the mean is more exact than a cell.
+    1. The number of points is released with epsilon/50. The noisy number n and epsilon determine
+       the grid: about (n epsilon/10)^(2d/(2 + d)) cells, at least 4k and at most 16,384.
+    2. The count of each cell is released with 39/50 epsilon. Starts and rounds of k-means on the
+       noisy counts cost nothing more.
+    3. In each of T rounds, the count of points per centre and the sum of x - middle of the bounds,
+       in integer steps, get epsilon/(10T) each. A centre moves towards its new mean according to
+       how much more exact the mean is than a cell.
 
-    Beyond 14 columns there is no grid: the centres start anywhere, and the rounds get all.
+    With more than 14 columns there is no grid: centres start anywhere, and the rounds get all of
+    epsilon.
 
-    Proved: epsilon-DP for the numbers as they are computed, under adding or removing one point. A
-    point changes the number of points by 1, the count of its cell alone by 1, in each round the
-    count of its centre alone by 1, and the sums of that centre by the half widths of all bounds
+    Proved: epsilon-DP for the numbers as computed, under adding or removing one point. A point
+    changes the number of points by 1, only the count of its cell by 1, in each round only the
+    count of its centre by 1, and the sums of that centre by at most the half widths of all bounds
     together (L1). Each of these gets discrete Laplace noise of its sensitivity over its share of
-    epsilon; the shares add up to epsilon, and all else is made of noisy numbers.
+    epsilon. The shares add up to epsilon, and everything else is computed from noisy numbers.
 
     Parameters
     ----------
     points
-        Numbers (n, d), which are cut to the bounds.
+        Numbers (n, d), clipped to the bounds.
     k
-        How many centres.
+        Number of centres.
     epsilon
-        What counts, grid and rounds together cost.
+        Cost of counts, grid and rounds together.
     bounds
-        A pair (low, high) for each column, or one for all, which are public: not the least and the
-        largest number of the data.
+        Public pair (low, high) per column, or one for all. Do not take them from the data.
     rounds
-        T, fixed beforehand.
+        T, fixed in advance.
     rng
-        None for fresh randomness of the operating system. A seed or a generator is for
+        None for fresh randomness from the operating system. A seed or a generator is for
         experiments: the centres are marked as seeded and **not private**.
 
     References
@@ -177,20 +176,22 @@ def kmeans(
 
     Examples
     --------
-    >>> found = kmeans([[0.1], [0.2], [0.8]] * 50, 2, 1e6, (0, 1), rng=1)
-    >>> np.sort(found.centres.ravel()).round(2).tolist()
+    >>> model = kmeans([[0.1], [0.2], [0.8]] * 50, 2, 1e6, (0, 1), rng=1)
+    >>> np.sort(model.centres.ravel()).round(2).tolist()
     [0.15, 0.8]
     """
     epsilon = positive("epsilon", epsilon)
     k, rounds = count("k", k), count("rounds", rounds)
-    given = numbers(points, "Points")
-    box = Box(ranges(bounds, given.shape[1]))
+    data = numbers(points, "Points")
+    box = Box(ranges(bounds, data.shape[1]))
     if (box.limits == 0).any():
-        raise ParameterError("Bounds must not be too narrow beside those of other columns.")
-    if len(given) * int(box.limits.max()) > _MOST:
+        raise ParameterError(
+            "Some bounds are too narrow compared with those of other columns. Rescale the columns."
+        )
+    if len(data) * int(box.limits.max()) > _MOST:
         raise InputError("There are too many points for sums of 64 bits.")
     draws = generator(rng)
-    whole, rest = box.stepped(given), Fraction(epsilon)
+    whole, rest = box.stepped(data), Fraction(epsilon)
     ends = np.stack([-box.limits, box.limits], axis=1).astype(np.float64)
     if len(box.limits) > _COLUMNS:
         centres, error = starts(k, ends, draws), np.square(ends[:, 1] - ends[:, 0]) / 12
@@ -219,7 +220,7 @@ _TRIES, _TURNS = 8, 25  # starts on a grid, and rounds of each
 def _start(
     whole: Ids, k: int, epsilon: Fraction, ends: Floats, rng: Generator
 ) -> tuple[Floats, Floats]:
-    """Return centres of noisy cells, and the squared error (d,) of a point of a cell."""
+    """Return centres from noisy cells, and the squared error (d,) of a point in a cell."""
     of_number, of_cells = (epsilon * part for part in _SHARES)
     noise = discrete_laplace(1 / of_number, 1, rng)
     size = _size(float(len(whole) + noise[0]) * float(of_cells), k, len(ends))
@@ -236,29 +237,29 @@ def _start(
 
 
 def _size(points: float, k: int, columns: int) -> int:
-    """Return how many cells a grid has along each column."""
-    wanted = max(points / _NOISY, 1.0) ** (2 * columns / (2 + columns))
+    """Return the number of cells along each column."""
+    target = max(points / _NOISY, 1.0) ** (2 * columns / (2 + columns))
     most = int(_CELLS ** (1 / columns) + 1e-9)
-    return max(2, min(most, int(max(wanted, 4.0 * k) ** (1 / columns))))
+    return max(2, min(most, int(max(target, 4.0 * k) ** (1 / columns))))
 
 
 def cells(whole: Ids, limits: Ids, size: int) -> Ids:
-    """Count the points of each cell of a grid; a point is in one cell, whatever others are."""
+    """Count the points in each cell of a grid; the cell of a point depends only on the point."""
     at = (whole + limits) * size // (2 * limits + 1)
     places = np.zeros(len(whole), dtype=np.int64)
     for column in at.T:
         places = places * size + column
-    found: Ids = np.bincount(places, minlength=size ** len(limits)).astype(np.int64)
-    return found
+    counts: Ids = np.bincount(places, minlength=size ** len(limits)).astype(np.int64)
+    return counts
 
 
 def _weighted(
     middles: Floats, weights: Floats, k: int, scale: float, rng: Generator
 ) -> tuple[float, Floats]:
-    """Return centres of cells with noisy weights, and the inertia as the weights have it.
+    """Return k-means centres of cells with noisy weights, and their weighted inertia.
 
-    Starts are drawn of cells that stand out of the noise, far from each other. Weights below 0
-    count in means, too: without them empty cells would draw all centres to the middle.
+    Starts are cells clearly above the noise, far from each other. Negative weights count in means,
+    too: otherwise empty cells would pull all centres to the middle.
     """
     clear = np.where(weights > 2 * scale, weights, 0.0)
     chances = clear if clear.any() else np.ones(len(weights))
@@ -284,7 +285,7 @@ def _weighted(
 
 
 def totals(whole: Ids, places: Ids, k: int) -> tuple[Ids, Ids]:
-    """Return how many points each centre has, and their sums (k, d), exactly."""
+    """Return the exact number of points of each centre, and their sums (k, d)."""
     counts = np.bincount(places, minlength=k).astype(np.int64)
     sums = np.zeros((k, whole.shape[1]), dtype=np.int64)
     for i in range(k):
@@ -299,10 +300,10 @@ def _moved(
     scales: tuple[Fraction, Fraction],
     rng: Generator,
 ) -> tuple[Floats, Flags]:
-    """Add noise of two scales, average, and move centres towards that; tell which have no points.
+    """Return centres moved towards noisy means, and which of them seem to have no points.
 
-    `error` (d,) is the squared error that centres have before; that of a noisy mean is known from
-    the scales and the noisy count.
+    `error` (d,) is the squared error of the current centres. That of a noisy mean follows from the
+    scales and the noisy count.
     """
     counts, sums = exact
     noisy = add(counts, discrete_laplace(scales[0], counts.size, rng))

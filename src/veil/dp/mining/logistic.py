@@ -1,9 +1,8 @@
 r"""Logistic regression from noisy gradients, or from a perturbed objective.
 
-How much noise each step of a descent needs, so that all of them keep to a budget.
-Noise of sigma times the largest gradient, on batches that take each row with probability q, is
-counted by the law of the losses (`sampled` under the accountant `pld`). Where every row is in
-every batch, by zCDP, which is proved for the discrete noise in any dimension.
+Calibration: noise of sigma times the largest gradient, on batches that include each row with
+probability q, is accounted by privacy loss distributions (`sampled` with the accountant `pld`). If
+every row is in every batch, zCDP is used, which is proved for discrete noise in any dimension.
 
 References
 ----------
@@ -12,15 +11,14 @@ doi:10.1145/2976749.2978318
 Bu, Dong, Long, Su. Deep Learning with Gaussian Differential Privacy. HDSR 2(3), 2020, Corollary 4
 (where the search begins). doi:10.1162/99608f92.cfc5dd25
 
-Gradient descent on noisy sums, in whole numbers up to the noise.
-A row x (its features, and a 1) and the weights w are whole numbers of steps, and so are x.w and
-p - y, p being read from a table of the logistic function. The gradient of a row is a x, where a is
-p - y cut so that a^2 |x|^2 <= C^2, all of it in whole numbers: nothing is rounded after it is cut,
-and one row changes the sum by at most C (L2), exactly. Products of matrices are exact, too: every
-partial sum is a whole number below 2^53, in whatever order it is taken, so that what one row adds
-does not depend on which others there are.
+Gradient descent uses integers up to the noise. A row x (its features and a 1) and the weights w
+are integer steps, and so are x.w and p - y, where p is read from a table of the logistic function.
+The gradient of a row is a x, where a is p - y clipped so that a^2 |x|^2 <= C^2, in integers:
+nothing is rounded after clipping, and one row changes the sum by at most C (L2), exactly. Matrix
+products are exact, too: every partial sum is an integer below 2^53 in any order, so the
+contribution of a row does not depend on other rows.
 
-Logistic regression by the minimum of a perturbed objective.
+The other method minimises a perturbed objective:
 
 .. math:: J(w) = \frac{1}{n}\sum_i \ln(1 + e^{-y_i w \cdot x_i})
    + \frac{\Lambda + \Delta}{2} |w|^2 + \frac{1}{n} b \cdot w, \quad p(b) \propto e^{-\beta |b|}
@@ -57,14 +55,14 @@ from veil.dp.mechanism import Array, add
 from veil.dp.mechanisms.gaussian import Gaussian
 from veil.dp.mining.columns import CHOSEN, label_codes, numbers, ranges
 
-_LEAST = 0.3  # sigma, below which a step hardly hides a row
-_CLOSE, _AIM = 0.995, 0.998  # of epsilon: what is spent of it, and what the search aims at
-_DIGITS = 2.0**12  # sigma is rounded up to a part of that
+_LEAST = 0.3  # smallest sigma; less hardly hides a row
+_CLOSE, _AIM = 0.995, 0.998  # share of epsilon to spend at least, and target of the search
+_DIGITS = 2.0**12  # sigma is rounded up to 1/4096 of a power of two
 
 
 @lru_cache(maxsize=256)
 def multiplier(epsilon: float, delta: float, q: float, steps: int) -> tuple[float, Guarantee]:
-    """Return the least sigma that is enough, nearly, and what is then proved.
+    """Return nearly the smallest sufficient sigma, and the resulting guarantee.
 
     >>> sigma, cost = multiplier(1.0, 1e-5, 1.0, 100)
     >>> round(sigma, 2), cost.epsilon
@@ -81,23 +79,22 @@ def multiplier(epsilon: float, delta: float, q: float, steps: int) -> tuple[floa
             enough = sigma, _within(cost, epsilon)
     if enough is None:
         raise ParameterError(
-            "No noise was found that keeps to this epsilon and delta; give larger ones, or fewer"
-            " steps."
+            "No sigma was found for this epsilon and delta. Increase them, or use fewer steps."
         )
     return enough
 
 
 def _within(cost: Guarantee, epsilon: float) -> Guarantee:
-    """Return a guarantee at the epsilon that was asked for, which is not below its own."""
+    """Return the guarantee at the requested epsilon, which must not be smaller."""
     if cost.epsilon > epsilon:
-        raise ParameterError("The noise does not keep to this epsilon; give a larger one.")
+        raise ParameterError("The noise is not sufficient for this epsilon. Increase epsilon.")
     return replace(cost, epsilon=epsilon)
 
 
 def _trials(
     epsilon: float, delta: float, q: float, steps: int
 ) -> Iterator[tuple[float, Guarantee]]:
-    """Try sigmas, each nearer to what spends epsilon, until it is spent but for a little."""
+    """Yield sigmas with their costs, converging to the one that spends epsilon."""
     sigma, slope = _rounded(_guess(epsilon, delta, q, steps)), 2.0
     before = (0.0, 0.0)
     for trial in range(24):
@@ -107,7 +104,7 @@ def _trials(
         if spent <= epsilon and (spent >= _CLOSE * epsilon or sigma <= _rounded(_LEAST)):
             return
         here = math.log(sigma), math.log(spent)
-        if trial and before[0] != here[0]:  # log epsilon falls nearly straight in log sigma
+        if trial and before[0] != here[0]:  # log epsilon is nearly linear in log sigma
             slope = max(0.5, min(30.0, (before[1] - here[1]) / (here[0] - before[0])))
         before = here
         step = (here[1] - math.log(_AIM * epsilon)) / slope
@@ -115,7 +112,7 @@ def _trials(
 
 
 def _guess(epsilon: float, delta: float, q: float, steps: int) -> float:
-    """Return sigma as the central limit of many steps has it."""
+    """Return the sigma of the central limit for many steps."""
     mu = 1 / gaussian_sigma(epsilon, delta)
     return 1 / math.sqrt(math.log1p((mu / q) ** 2 / steps))
 
@@ -127,7 +124,7 @@ def _rounded(sigma: float) -> float:
 
 Shorts = NDArray[np.int16]
 FEATURE = Fraction(1, 2**11)  # a step of a feature
-LIMIT = 2**15 - 1  # steps of a feature at the most: nearly 16
+LIMIT = 2**15 - 1  # largest feature in steps: nearly 16
 _RESIDUAL, _RESIDUALS = Fraction(1, 2**14), 2**14
 GRADIENT = FEATURE * _RESIDUAL  # a step of a gradient
 _WEIGHT, _HEAVIEST = Fraction(1, 2**16), 2.0**8
@@ -139,7 +136,7 @@ _EXACT = 2**53
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows (n, d + 1) in steps, whether each is of the second label, and the limit of its a."""
+    """Rows (n, d + 1) in steps, whether each has the second label, and the limit of its a."""
 
     features: Shorts
     second: Ids
@@ -147,26 +144,28 @@ class Rows:
     most: int  # C in steps of a gradient
 
     def gradient(self, places: Ids, weights: Floats) -> Ids:
-        """Return the sum of the cut gradients of some rows, exactly, in steps."""
-        chosen = self.features[places].astype(np.float64)
-        heights = chosen @ np.floor(weights / float(_WEIGHT) + 0.5)
+        """Return the exact sum of the clipped gradients of the given rows, in steps."""
+        features = self.features[places].astype(np.float64)
+        heights = features @ np.floor(weights / float(_WEIGHT) + 0.5)
         cells = np.floor(heights * float(FEATURE * _WEIGHT / _CELL))
         cells = np.clip(cells, -_CELLS, _CELLS - 1).astype(np.int64)
         residuals = _logistic()[cells + _CELLS] - _RESIDUALS * self.second[places]
         limits = self.limits[places]
         cut = np.clip(residuals, -limits, limits).astype(np.float64)
-        found: Ids = (cut @ chosen).astype(np.int64)
-        return found
+        total: Ids = (cut @ features).astype(np.int64)
+        return total
 
 
 def rows(x: Floats, second: Ids, clip: float) -> Rows:
-    """Round features to steps, and find how far the gradient of each row may go."""
+    """Return features rounded to steps, with the clipping limit of each row."""
     n, d = x.shape
     most = int(Fraction(clip) / GRADIENT)
     if d + 1 > _COLUMNS:
         raise InputError(f"There must be at most {_COLUMNS - 1} features.")
     if n * most >= _EXACT:
-        raise InputError("There are too many rows for exact sums; take fewer, or a lower 'clip'.")
+        raise InputError(
+            "There are too many rows for exact sums. Use fewer rows, or a smaller 'clip'."
+        )
     features = np.empty((n, d + 1), dtype=np.int16)
     limits = np.empty(n, dtype=np.int64)
     for start in range(0, n, _BLOCK):
@@ -180,7 +179,7 @@ def rows(x: Floats, second: Ids, clip: float) -> Rows:
 
 
 def _limits(squares: Ids, most: int) -> Ids:
-    """Return the largest a, at most 1, with a^2 |x|^2 <= C^2, in whole numbers."""
+    """Return the largest a, at most 1, with a^2 |x|^2 <= C^2, in integers."""
     near = np.minimum(np.floor(most / np.sqrt(squares.astype(np.float64))), _RESIDUALS)
     limits: Ids = near.astype(np.int64)
     return limits - (limits * limits * squares > most * most)
@@ -188,7 +187,7 @@ def _limits(squares: Ids, most: int) -> Ids:
 
 @lru_cache(maxsize=1)
 def _logistic() -> Ids:
-    """Return the logistic function in steps of p - y, cell by cell."""
+    """Return the table of the logistic function in steps of p - y."""
     middles = (np.arange(-_CELLS, _CELLS) + 0.5) * float(_CELL)
     table: Ids = np.floor(_RESIDUALS / (1 + np.exp(-middles)) + 0.5).astype(np.int64)
     return table
@@ -196,10 +195,10 @@ def _logistic() -> Ids:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a descent goes, fixed before any row is read.
+    """The parameters of a descent, fixed before any row is read.
 
-    `q` is the probability of a row to be in a batch, `sigma` the noise in units of the largest
-    gradient, `rate` that of learning, `n` the number of rows that are expected.
+    `q` is the probability that a row is in a batch, `sigma` the noise in units of the largest
+    gradient, `rate` the learning rate, and `n` the expected number of rows.
     """
 
     steps: int
@@ -210,7 +209,7 @@ class Plan:
 
 
 def descend(data: Rows, plan: Plan, rng: Generator) -> Floats:
-    """Take noisy steps from 0, and return the average weights of the latter half of them."""
+    """Take noisy steps from 0, and return the average weights of the second half of steps."""
     width = data.features.shape[1]
     sigma2 = (Fraction(plan.sigma) * data.most) ** 2
     noise = discrete_gaussian(sigma2, plan.steps * width, rng).reshape(plan.steps, width)
@@ -232,19 +231,19 @@ _ROUNDS = 100
 
 
 def perturbed_minimum(x: Floats, second: Ids, epsilon: float, rng: Generator) -> Floats:
-    """Return the weights (d + 1,) that a floating-point descent finds for a perturbed objective.
+    """Return weights (d + 1,) that minimise a perturbed objective, in floating point.
 
-    Rows are shrunk to length 1, with the 1 of the intercept in it.
+    Rows, including the 1 of the intercept, are scaled down to length 1.
     """
     data = np.c_[x, np.ones(len(x))]
     data /= np.maximum(1.0, np.linalg.norm(data, axis=1, keepdims=True))
     n, ridge = len(data), _RIDGE
     ratio = _CURVATURE / (n * ridge)
-    left = epsilon - 2 * math.log1p(ratio)
-    if left <= 0:
-        left = epsilon / 2
+    budget = epsilon - 2 * math.log1p(ratio)
+    if budget <= 0:
+        budget = epsilon / 2
         ridge = max(ridge, _CURVATURE / (n * math.expm1(epsilon / 4)))
-    noise = laplace_ball(1, data.shape[1], left / 2, rng)[0]
+    noise = laplace_ball(1, data.shape[1], budget / 2, rng)[0]
     return minimum(data, second, ridge, noise / n)
 
 
@@ -264,34 +263,34 @@ def minimum(x: Floats, second: Ids, ridge: float, slope: Floats | None = None) -
 
 
 def without_guarantee(epsilon: float) -> Guarantee:
-    """Return that nothing is proved of what is computed, and what would hold of the exact one."""
+    """Return the guarantee `none`, with a caveat on what the exact minimum would satisfy."""
     return Guarantee(
         "none",
         unit="record",
         neighbours="replace one record",
         caveat=(
-            f"The exact minimum, with exact noise, would be {epsilon:g}-DP when one record is"
-            " replaced. What was computed is neither: floating-point noise, and a minimum that is"
-            " nearly reached."
+            f"The exact minimum with exact noise would be {epsilon:g}-DP when one record is"
+            " replaced. The computed one is neither: it has floating-point noise and is only"
+            " nearly the minimum."
         ),
     )
 
 
 Method = Literal["sgd", "objective"]
 ROWS = (
-    "The number of rows is treated as public, as the rate of batches tells it; declare one"
-    " beforehand where it is not."
+    "The number of rows is treated as public, because the sampling rate reveals it. If it is not,"
+    " declare a number in advance."
 )
 _MOST_CLIP = 16.0
-_FASTEST, _QUIET = 8.0, 0.07  # the rate at most, and how far the noise of a step may go
+_FASTEST, _QUIET = 8.0, 0.07  # largest learning rate, and largest noise of a step
 
 
 @dataclass(frozen=True, eq=False)
 class Logistic:
-    """A classifier of two labels: the second where x.weights + intercept is above 0.
+    """A binary classifier: the second label if x.weights + intercept > 0.
 
-    `plan` tells steps, batches and noise; None for the method "objective". `bounds` are those by
-    which features are scaled, None where they were given in scale.
+    `plan` has steps, batches and noise; None for the method "objective". `bounds` scale the
+    features; None if they were not scaled.
     """
 
     labels: Array
@@ -303,10 +302,12 @@ class Logistic:
     bounds: Floats | None = None
 
     def predict(self, X: object) -> Array:  # noqa: N803 - the letter of the literature
-        """Return the likelier label of each row (n, features)."""
-        given = scale_features(numbers(X, "X", len(self.weights)), self.bounds)
-        found: Array = self.labels[(given @ self.weights + self.intercept > 0).astype(np.int64)]
-        return found
+        """Return the more likely label of each row (n, features)."""
+        features = scale_features(numbers(X, "X", len(self.weights)), self.bounds)
+        labels: Array = self.labels[
+            (features @ self.weights + self.intercept > 0).astype(np.int64)
+        ]
+        return labels
 
 
 def logistic(
@@ -325,41 +326,41 @@ def logistic(
     method: Method = "sgd",
     rng: Randomness = None,
 ) -> Logistic:
-    r"""Learn a logistic regression of two labels by noisy gradient descent (DP-SGD).
+    r"""Train a binary logistic regression by noisy gradient descent (DP-SGD).
 
-    Each step takes each row with probability q = batch/n, by exact coins, cuts the gradient of
-    each row taken to the length C, adds discrete Gaussian noise of sigma C to their sum, and moves
-    the weights against it. Sigma is the least for which the law of the losses of all steps keeps
-    to epsilon and delta. All is in whole numbers up to the noise; see `veil.dp.mining.logistic`.
+    Each step samples each row with probability q = batch/n, by exact coins, clips the gradient of
+    each sampled row to length C, adds discrete Gaussian noise of sigma C to their sum, and moves
+    the weights against it. Sigma is the smallest for which the losses of all steps satisfy epsilon
+    and delta. Everything is in integers up to the noise; see `veil.dp.mining.logistic`.
 
-    Proved: one row changes a sum by at most C (L2). That the losses of all steps add up to
-    (epsilon, delta) is computed for continuous noise (see the caveat of `cost`), unless q = 1:
-    then it is proved by zCDP for the noise as it is drawn.
+    Proved: one row changes a sum by at most C (L2). That the losses of all steps compose to
+    (epsilon, delta) is computed for continuous noise (see the caveat of `cost`). If q = 1, it is
+    proved by zCDP for the noise as drawn.
 
     Parameters
     ----------
     X
-        Numbers (n, features) of about unit size, as 0 and 1, or from -1 to 1; what is beyond 16 is
-        cut. With `bounds` they may be of any size.
+        Numbers (n, features) of about unit size, such as 0 and 1, or from -1 to 1; values are
+        clipped at 16. With `bounds` they may have any size.
     y
-        The label of each row, of two.
+        The label of each row; there are two.
     epsilon, delta
-        What the whole model costs.
+        Cost of the whole model.
     classes
-        Both labels, which are public. Without them those that occur are treated as public.
+        Both labels, which are public. By default the labels in the data are treated as public.
     bounds
-        A pair (low, high) for each feature, or one for all, which are public: features are cut to
-        them and scaled to -1..1.
+        Public pair (low, high) per feature, or one for all: features are clipped and scaled to
+        -1..1.
     steps, batch, clip, rate
-        How many steps, how many rows a batch has on average, C, and the rate of learning, by
-        default min(8, 0.07 q n / sigma) / C. They must not be chosen by looking at the data.
+        Number of steps, mean number of rows per batch, C, and the learning rate, by default
+        min(8, 0.07 q n / sigma) / C. Do not choose them by looking at the data.
     n
-        The number of rows, if it was declared; without it that of the data is treated as public.
+        Declared number of rows. By default that of the data is treated as public.
     method
-        "sgd", or "objective": the minimum of a perturbed objective (Chaudhuri et al. 2011), of
-        which nothing is proved as it is computed. It needs no delta, and does worse.
+        "sgd", or "objective": the minimum of a perturbed objective (Chaudhuri et al. 2011), for
+        which nothing is proved as computed. It needs no delta, and performs worse.
     rng
-        None for fresh randomness of the operating system. A seed or a generator is for
+        None for fresh randomness from the operating system. A seed or a generator is for
         experiments: the model is marked as seeded and **not private**.
 
     References
@@ -369,8 +370,8 @@ def logistic(
 
     Notes
     -----
-    The gradient of a row is not rounded after it was cut, since it is a whole number of steps
-    already: the sensitivity is C, and not C + sqrt(d) g.
+    The gradient of a row is already in integer steps when it is clipped, so it is not rounded
+    later: the sensitivity is C, not C + sqrt(d) g.
 
     Examples
     --------
@@ -381,24 +382,24 @@ def logistic(
     if method not in ("sgd", "objective"):
         raise ParameterError("The 'method' argument must be 'sgd' or 'objective'.")
     epsilon, clip = positive("epsilon", epsilon), _clip(clip)
-    given = numbers(X, "X")
-    size = _size(len(given), n)
+    features = numbers(X, "X")
+    size = _size(len(features), n)
     steps, batch = count("steps", steps), count("batch", batch)
     fixed = None if rate is None else positive("rate", rate)
     failing = share("delta", delta) if method == "sgd" else 0.0
-    box = None if bounds is None else ranges(bounds, given.shape[1])
-    second, labels, guessed = label_codes(y, len(given), classes)
+    box = None if bounds is None else ranges(bounds, features.shape[1])
+    second, labels, guessed = label_codes(y, len(features), classes)
     if len(labels) != 2:
-        raise InputError("logistic takes two labels; name both of them.")
-    x, draws = scale_features(given, box), generator(rng)
+        raise InputError("logistic needs exactly two labels. List both in 'classes'.")
+    x, draws = scale_features(features, box), generator(rng)
     plan = None
     if method == "objective":
         weights, cost = perturbed_minimum(x, second, epsilon, draws), without_guarantee(epsilon)
     else:
         q = min(1.0, batch / size)
         sigma, cost = multiplier(epsilon, failing, q, steps)
-        chosen = min(_FASTEST, _QUIET * q * size / sigma) / clip if fixed is None else fixed
-        plan = Plan(steps, q, sigma, chosen, size)
+        learning_rate = min(_FASTEST, _QUIET * q * size / sigma) / clip if fixed is None else fixed
+        plan = Plan(steps, q, sigma, learning_rate, size)
         weights = descend(rows(x, second, clip), plan, draws)
     caveats = [guessed, "" if n else ROWS, CHOSEN]
     for caveat in filter(None, caveats):
@@ -407,25 +408,25 @@ def logistic(
 
 
 def scale_features(x: Floats, bounds: Floats | None) -> Floats:
-    """Cut features to their bounds, and scale them to -1..1; without bounds leave them."""
+    """Return features clipped to their bounds and scaled to -1..1, if there are bounds."""
     if bounds is None:
         return x
     low, high = bounds.T
     middle, half = low / 2 + high / 2, high / 2 - low / 2
-    found: Floats = np.clip((np.clip(x, low, high) - middle) / half, -1.0, 1.0)
-    return found
+    scaled: Floats = np.clip((np.clip(x, low, high) - middle) / half, -1.0, 1.0)
+    return scaled
 
 
-def _size(given: int, declared: int | None) -> int:
+def _size(rows: int, declared: int | None) -> int:
     if declared is not None:
         return count("n", declared)
-    if not given:
+    if not rows:
         raise InputError("logistic needs at least one row.")
-    return given
+    return rows
 
 
 def _clip(clip: float) -> float:
-    found = positive("clip", clip)
-    if found > _MOST_CLIP:
+    value = positive("clip", clip)
+    if value > _MOST_CLIP:
         raise ParameterError(f"The 'clip' argument must be at most {_MOST_CLIP:g}.")
-    return found
+    return value

@@ -17,9 +17,10 @@ from veil.dp.mining.columns import codes, label_codes
 
 @dataclass(frozen=True, eq=False)
 class NaiveBayes:
-    """A classifier: the share of each label, and of each value of a feature among its rows.
+    """A naive Bayes classifier.
 
-    `prior` (labels,) and `tables`, (labels, values) for each feature, are logarithms of shares.
+    `prior` (labels,) has the log shares of the labels, and `tables`, (labels, values) per feature,
+    the log shares of each value among the rows of a label.
     """
 
     labels: Array
@@ -29,13 +30,13 @@ class NaiveBayes:
     seeded: bool = False
 
     def predict(self, X: object) -> Array:  # noqa: N803 - the letter of the literature
-        """Return the likeliest label of each row of codes (n, features)."""
-        given = codes(X, [table.shape[1] for table in self.tables])
-        scores = np.tile(self.prior, (len(given), 1))
-        for table, column in zip(self.tables, given.T, strict=True):
+        """Return the most likely label of each row of codes (n, features)."""
+        features = codes(X, [table.shape[1] for table in self.tables])
+        scores = np.tile(self.prior, (len(features), 1))
+        for table, column in zip(self.tables, features.T, strict=True):
             scores += table.T[column]
-        found: Array = self.labels[np.argmax(scores, axis=1)]
-        return found
+        labels: Array = self.labels[np.argmax(scores, axis=1)]
+        return labels
 
 
 def naive_bayes(
@@ -47,30 +48,29 @@ def naive_bayes(
     classes: Sequence[object] | None = None,
     rng: Randomness = None,
 ) -> NaiveBayes:
-    r"""Learn a naive Bayes classifier from noisy counts.
+    r"""Train a naive Bayes classifier from noisy counts.
 
-    The rows of each label are counted, and for each feature those of each label and value. One row
-    is counted once in each of these features + 1 tables, so that all of them together are one
-    query of L1 sensitivity features + 1, which `geometric` answers: epsilon/(features + 1) for a
-    table. Negative counts are cut to 0 and 1 is added to each, after the noise.
+    It counts rows per label, and per label and value of each feature. A row counts once in each of
+    these features + 1 tables, so all tables are one query of L1 sensitivity features + 1, answered
+    by `geometric`: epsilon/(features + 1) per table. After the noise, negative counts become 0,
+    and 1 is added to each.
 
     Proved: epsilon-DP, for codes, sizes and classes that are public.
 
     Parameters
     ----------
     X
-        Codes (n, features): whole numbers from 0. Numbers become codes by
-        `veil.dp.mining.columns.bins`.
+        Codes (n, features): integers from 0. Use `veil.dp.bins` for other numbers.
     y
         The label of each row.
     epsilon
-        What the whole model costs.
+        Cost of the whole model.
     sizes
-        How many values each feature may have, which is public.
+        Public number of values of each feature.
     classes
-        All labels, which are public. Without them those that occur are treated as public.
+        All labels, which are public. By default the labels in the data are treated as public.
     rng
-        None for fresh randomness of the operating system. A seed or a generator is for
+        None for fresh randomness from the operating system. A seed or a generator is for
         experiments: the model is marked as seeded and **not private**.
 
     References
@@ -86,9 +86,9 @@ def naive_bayes(
     """
     epsilon = positive("epsilon", epsilon)
     values = _sizes(sizes)
-    given = codes(X, values)
-    places, labels, caveat = label_codes(y, len(given), classes)
-    counts = tallies(given, places, values, len(labels))
+    features = codes(X, values)
+    places, labels, caveat = label_codes(y, len(features), classes)
+    counts = tallies(features, places, values, len(labels))
     mechanism = Geometric(epsilon=float(epsilon), sensitivity=len(values) + 1)
     noisy = mechanism.draw(np.concatenate(counts), 1, generator(rng))[0]
     parts = np.split(np.maximum(noisy, 0) + 1, np.cumsum([len(part) for part in counts])[:-1])
@@ -106,24 +106,24 @@ def naive_bayes(
     )
 
 
-def tallies(given: Ids, places: Ids, sizes: Sequence[int], labels: int) -> list[Ids]:
-    """Count rows by label, then by label and value of each feature, each table in one row.
+def tallies(features: Ids, places: Ids, sizes: Sequence[int], labels: int) -> list[Ids]:
+    """Return the counts per label, then per label and value of each feature, flattened.
 
-    One row more, or less, changes one number of each table, by 1.
+    Adding or removing a row changes one number of each table by 1.
     """
     counts = [np.bincount(places, minlength=labels).astype(np.int64)]
-    for size, column in zip(sizes, given.T, strict=True):
+    for size, column in zip(sizes, features.T, strict=True):
         cells = np.bincount(places * size + column, minlength=labels * size)
         counts.append(cells.astype(np.int64))
     return counts
 
 
 def _sizes(sizes: Sequence[int]) -> list[int]:
-    given = np.asarray(sizes)
-    if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
-        raise ParameterError("The 'sizes' argument must be a whole number for each feature.")
-    for size in given:
+    array = np.asarray(sizes)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
+        raise ParameterError("The 'sizes' argument must be one integer per feature.")
+    for size in array:
         count("sizes", size)
-    if int(given.sum()) > 2**24:
-        raise InputError("The features have too many values in all; put them into fewer bins.")
-    return [int(size) for size in given]
+    if int(array.sum()) > 2**24:
+        raise InputError("The features have too many values in total. Use fewer bins.")
+    return [int(size) for size in array]

@@ -1,1 +1,1 @@
-"""Databases that are asked in SQL, and answer with noise."""
+"""SQL databases that answer with noise."""

@@ -1,12 +1,10 @@
-"""Conditions on rows: their terms, and how they are written for an engine.
+"""Conditions on rows (WHERE), written for an engine from the tree of a query.
 
-Parts of a condition on rows, each with its kind and, for numbers, how large it can be.
-Arithmetic is that of doubles and cannot fail on any row: a number that enters it is moved into
-+-1e30, and to 0 within +-1e-30, and how far results can be from there is known beforehand. NaN is
-NULL everywhere, and a division by 0 is NULL.
+Each term has a kind and, for numbers, bounds on its magnitude. Arithmetic uses doubles and cannot
+fail on any row: operands are clipped to +-1e30, and set to 0 within +-1e-30, so the magnitude of
+results is known in advance. NaN is NULL everywhere, and division by 0 is NULL.
 
-The condition after WHERE, written for an engine from the tree of a query.
-Every type of node that is known has a function here; all others are refused.
+Every supported type of node has a method here; all other nodes are refused.
 """
 
 import math
@@ -30,17 +28,17 @@ from veil.dp.sql.parsing import (
 from veil.dp.sql.schema import storable
 
 TermKind = Literal["number", "text", "time", "truth", "null"]
-_LARGE, _SMALL = 1e30, 1e-30  # of a number that enters arithmetic
-_MOST, _LEAST = 1e290, 1e-290  # of what comes of it
+_LARGE, _SMALL = 1e30, 1e-30  # magnitude of operands
+_MOST, _LEAST = 1e290, 1e-290  # magnitude of results
 _WHOLE = 2**63
 _ULP = 2.0**-53
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A part of a condition, as the engine says it.
+    """A part of a condition, as SQL of the engine.
 
-    `whole` is for whole numbers of 64 bits. The size of a number that is not 0 is from `least` to
+    `whole` is True for 64-bit integers. The magnitude of a number that is not 0 is from `least` to
     `most`.
     """
 
@@ -53,7 +51,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal or a bound value, which becomes a term beside others."""
+    """A literal or a bound value; its kind may depend on the terms it is compared with."""
 
     value: int | float | str | None
 
@@ -62,44 +60,44 @@ Part = Term | Constant
 
 
 def constant(value: object) -> Constant:
-    """Return a value that a user gave as a constant, or refuse it."""
+    """Return a user's value as a constant, or raise RefusedError."""
     if value is None or isinstance(value, bool):
         return Constant(None if value is None else int(value))
     if isinstance(value, date | datetime):
         return Constant(canonical(value))
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, str):
-        if not storable(plain):
-            raise RefusedError("A text in a query must be Unicode, without the character NUL.")
-        return Constant(str(plain))
-    if isinstance(plain, bool) or not isinstance(plain, int | float):
+    native = value.item() if isinstance(value, np.generic) else value
+    if isinstance(native, str):
+        if not storable(native):
+            raise RefusedError("Text in a query must be Unicode without NUL characters.")
+        return Constant(str(native))
+    if isinstance(native, bool) or not isinstance(native, int | float):
         raise RefusedError(
-            "A value in a query must be a number, a text, a truth value, a day or a time; got"
-            f" one of type {type(value).__name__}."
+            "A value in a query must be a number, string, boolean, date or time. Got"
+            f" {type(value).__name__} instead."
         )
-    if isinstance(plain, int):
-        return Constant(plain if -_WHOLE <= plain < _WHOLE else _finite(plain))
-    return Constant(_finite(plain))
+    if isinstance(native, int):
+        return Constant(native if -_WHOLE <= native < _WHOLE else _finite(native))
+    return Constant(_finite(native))
 
 
 def _finite(value: float) -> float:
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
-        found = math.inf
-    if not math.isfinite(found):
+        number = math.inf
+    if not math.isfinite(number):
         raise RefusedError("A number in a query must be finite.")
-    return found
+    return number
 
 
 class Terms:
-    """Makes terms of terms, for one engine."""
+    """Builds terms for one engine."""
 
     def __init__(self, bindings: Bindings) -> None:
         self.bindings, self.speech = bindings, bindings.speech
 
     def fixed(self, part: Part, kind: TermKind = "null") -> Term:
-        """Return a constant as a term of a kind, or of its own if none is told."""
+        """Return a part as a term; a string constant becomes a time if `kind` is "time"."""
         if isinstance(part, Term):
             return part
         value = part.value
@@ -124,18 +122,17 @@ class Terms:
         return Term("time", self.bindings.bind(time, "text"))
 
     def alike(self, parts: Sequence[Part]) -> list[Term]:
-        """Return parts as terms of one kind, that can be compared and chosen from."""
+        """Return parts as terms of one kind, or raise RefusedError if kinds differ."""
         kinds = [part.kind for part in parts if isinstance(part, Term) and part.kind != "null"]
         leading: TermKind = kinds[0] if kinds else "null"
-        found = [self.fixed(part, leading) for part in parts]
-        if len({term.kind for term in found} - {"null"}) > 1:
+        terms = [self.fixed(part, leading) for part in parts]
+        if len({term.kind for term in terms} - {"null"}) > 1:
             raise RefusedError(
-                "Only values of one kind can be compared with each other: numbers, texts, or days"
-                " and times."
+                "Only values of the same kind can be compared: numbers, text, or dates and times."
             )
-        if all(term.whole or term.kind == "null" for term in found):
-            return found
-        return [self.double(term) for term in found]
+        if all(term.whole or term.kind == "null" for term in terms):
+            return terms
+        return [self.double(term) for term in terms]
 
     def double(self, term: Term) -> Term:
         """Return a number as a double."""
@@ -144,13 +141,13 @@ class Terms:
         return replace(term, sql=self.speech.double(term.sql), whole=False)
 
     def operand(self, part: Part) -> Term:
-        """Return a number that can enter arithmetic."""
+        """Return a number clipped for arithmetic."""
         term = self.double(self.number(part))
         if term.kind == "null" or term.most == 0:
             return Term("number", self.speech.double(term.sql), least=_SMALL, most=_LARGE)
         if isinstance(part, Constant) and not _SMALL <= term.most <= _LARGE:
             raise RefusedError(
-                f"A number in the arithmetic of a query must be within {_SMALL:g} and {_LARGE:g}."
+                f"A number in arithmetic must be from {_SMALL:g} to {_LARGE:g} in magnitude."
             )
         if term.least > 0 and term.most < math.inf:
             return term
@@ -164,19 +161,19 @@ class Terms:
         return Term("number", sql, least=_SMALL, most=_LARGE)
 
     def number(self, part: Part) -> Term:
-        """Return a part that must be a number."""
+        """Return a part as a number, or raise RefusedError."""
         return self._of(part, "number", "a number")
 
     def text(self, part: Part) -> Term:
-        """Return a part that must be a text."""
-        return self._of(part, "text", "a text")
+        """Return a part as text, or raise RefusedError."""
+        return self._of(part, "text", "text")
 
     def time(self, part: Part) -> Term:
-        """Return a part that must be a day or a time."""
-        return self._of(part, "time", "a day or a time")
+        """Return a part as a date or time, or raise RefusedError."""
+        return self._of(part, "time", "a date or time")
 
     def truth(self, part: Part) -> Term:
-        """Return a part that must be true or false; a number is true if it is not 0."""
+        """Return a part as a condition; numbers other than 0 are true."""
         term = self.fixed(part)
         if term.kind == "number":
             return Term("truth", f"({term.sql} <> {self.bindings.bind(0, 'whole')})")
@@ -188,25 +185,25 @@ class Terms:
     def _of(self, part: Part, kind: TermKind, what: str) -> Term:
         term = self.fixed(part, kind)
         if term.kind not in (kind, "null"):
-            raise RefusedError(f"The query has something else where {what} must be.")
+            raise RefusedError(f"The query needs {what} where it has something else.")
         return term
 
-    def arithmetic(self, sign: str, one: Part, other: Part) -> Term:
+    def arithmetic(self, sign: str, first: Part, second: Part) -> Term:
         """Add, subtract, multiply or divide."""
-        a, b = self.operand(one), self.operand(other)
+        a, b = self.operand(first), self.operand(second)
         least, most = _RANGES[sign](a, b)
         if least < _LEAST or most > _MOST:
-            raise RefusedError("The arithmetic of the query is nested too deeply; simplify it.")
+            raise RefusedError("The arithmetic of the query is nested too deeply. Simplify it.")
         divisor = f"NULLIF({b.sql}, {self.bindings.bind(0.0, 'number')})"
         right = divisor if sign == "/" else b.sql
         return Term("number", f"({a.sql} {sign} {right})", least=least, most=most)
 
 
 def choice_of(terms: Sequence[Term], sql: str) -> Term:
-    """Return a choice among terms of one kind."""
+    """Return the term of an expression that chooses among terms of one kind."""
     kinds = [term for term in terms if term.kind != "null"]
     if not kinds:
-        raise RefusedError("The query chooses among nothing but NULL.")
+        raise RefusedError("A query cannot choose among NULL values only.")
     return Term(
         kinds[0].kind,
         sql,
@@ -225,7 +222,7 @@ _RANGES: dict[str, Callable[[Term, Term], tuple[float, float]]] = {
 
 
 def value_of(node: Any, values: Sequence[object]) -> Constant:  # noqa: ANN401 - sqlglot's
-    """Return the constant that a node is."""
+    """Return the constant of a node."""
     kind = node_type(node)
     if kind == "Null":
         refuse_extras(node)
@@ -247,17 +244,17 @@ def _number(text: str) -> int | float:
     try:
         return int(text) if text.isascii() and text.isdigit() and len(text) < 400 else float(text)
     except ValueError:
-        raise RefusedError("A number in the query is not understood.") from None
+        raise RefusedError("The query contains an invalid number.") from None
 
 
 _DEPTH = 60
-_WORDS = 100_000  # characters of a condition as the engine is told
+_WORDS = 100_000  # characters of a condition in the SQL of the engine
 _VALUES = 1_000  # of an IN
-_FEW = 64  # values that have a mark each
+_FEW = 64  # values bound one by one
 _PATTERN, _WILD = 200, 10  # characters and % of a pattern
 _COMPARED = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _SIGNS = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
-_CUT = {  # what is kept of a time, and what follows it
+_CUT = {  # prefix of a time that stays, and what replaces the rest
     "YEAR": (4, "-01-01 00:00:00"), "MONTH": (7, "-01 00:00:00"), "DAY": (10, " 00:00:00"),
     "HOUR": (13, ":00:00"), "MINUTE": (16, ":00"),
 }  # fmt: skip
@@ -265,7 +262,7 @@ _FIELDS = {"YEAR": (1, 4), "MONTH": (6, 2), "DAY": (9, 2), "HOUR": (12, 2), "MIN
 
 
 class Conditions:
-    """Writes conditions of one query for one engine."""
+    """Writes the conditions of one query for one engine."""
 
     def __init__(self, sources: Sources, bindings: Bindings, values: Sequence[object]) -> None:
         self.sources, self.values = sources, values
@@ -274,7 +271,7 @@ class Conditions:
         self._depth = 0
 
     def condition(self, node: Any) -> str:  # noqa: ANN401 - sqlglot's
-        """Return a condition as the engine says it."""
+        """Return a condition as SQL of the engine."""
         return self.terms.truth(self.part(node)).sql
 
     def part(self, node: Any) -> Part:  # noqa: ANN401 - sqlglot's
@@ -285,14 +282,16 @@ class Conditions:
             raise refusal(node)
         self._depth += 1
         if self._depth > _DEPTH:
-            raise RefusedError("The query is nested too deeply; write it in a simpler way.")
+            raise RefusedError("The query is nested too deeply. Simplify it.")
         try:
-            made = write(self, node)
+            written = write(self, node)
         finally:
             self._depth -= 1
-        if isinstance(made, Term) and len(made.sql) > _WORDS:  # each part: they multiply
-            raise RefusedError("The condition of the query is too long; write a simpler one.")
-        return made
+        if (
+            isinstance(written, Term) and len(written.sql) > _WORDS
+        ):  # checked for each part, because lengths multiply
+            raise RefusedError("The condition of the query is too long. Simplify it.")
+        return written
 
     def column(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Read a listed column."""
@@ -305,60 +304,62 @@ class Conditions:
         return value_of(node, self.values)
 
     def joined(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Join conditions; a long chain is no deep one."""
+        """Join conditions by AND or OR; a long chain does not count as deep."""
         kind, parts = node_type(node), []
         while node_type(node) == kind:
             refuse_extras(node, "this", "expression")
             parts.append(node.expression)
             node = strip_brackets(node.this)
         word = " AND " if kind == "And" else " OR "
-        found = [self.terms.truth(self.part(one)).sql for one in (node, *reversed(parts))]
-        return Term("truth", f"({word.join(found)})")
+        tests = [self.terms.truth(self.part(item)).sql for item in (node, *reversed(parts))]
+        return Term("truth", f"({word.join(tests)})")
 
     def negated(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Turn a condition around."""
+        """Negate a condition."""
         refuse_extras(node, "this")
         return Term("truth", f"(NOT {self.terms.truth(self.part(node.this)).sql})")
 
     def compared(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
         """Compare two values of one kind."""
         refuse_extras(node, "this", "expression")
-        one, other = self.terms.alike([self.part(node.this), self.part(node.expression)])
-        return Term("truth", f"({one.sql} {_COMPARED[node_type(node)]} {other.sql})")
+        first, second = self.terms.alike([self.part(node.this), self.part(node.expression)])
+        return Term("truth", f"({first.sql} {_COMPARED[node_type(node)]} {second.sql})")
 
     def between(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Compare a value with two ends."""
+        """Compare a value with two bounds (BETWEEN)."""
         refuse_extras(node, "this", "low", "high")
         parts = [self.part(node.args[name]) for name in ("this", "low", "high")]
         x, low, high = self.terms.alike(parts)
         return Term("truth", f"({x.sql} BETWEEN {low.sql} AND {high.sql})")
 
     def among(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Look a value up in a list of constants."""
+        """Test whether a value is in a list of constants (IN)."""
         refuse_extras(node, "this", "expressions")
-        listed = [self.part(strip_brackets(one)) for one in node.args.get("expressions") or []]
-        constants = [one for one in listed if isinstance(one, Constant) and one.value is not None]
+        listed = [self.part(strip_brackets(value)) for value in node.args.get("expressions") or []]
+        constants = [
+            value for value in listed if isinstance(value, Constant) and value.value is not None
+        ]
         if not constants or len(constants) < len(listed) or len(listed) > _VALUES:
-            raise RefusedError(f"A query takes 1 to {_VALUES:,} values after IN, and no columns.")
+            raise RefusedError(f"IN takes 1 to {_VALUES:,} constants, and no columns.")
         x, *terms = self.terms.alike([self.part(node.this), *constants])
         return Term("truth", f"({x.sql} IN ({', '.join(term.sql for term in terms)}))")
 
     def absent(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Tell whether a value is NULL."""
+        """Test whether a value is NULL."""
         refuse_extras(node, "this", "expression")
         if node_type(strip_brackets(node.expression)) != "Null":
-            raise RefusedError("A query compares by IS with NULL alone.")
+            raise RefusedError("IS works only with NULL.")
         return Term("truth", f"({self.terms.fixed(self.part(node.this)).sql} IS NULL)")
 
     def like(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Compare a text with a pattern that is a constant, and short."""
+        """Match text against a short constant pattern (LIKE)."""
         refuse_extras(node, "this", "expression", "negate")
         pattern = self.part(node.expression)
         if not isinstance(pattern, Constant) or not isinstance(pattern.value, str):
-            raise RefusedError("A pattern after LIKE must be a text, and not a column.")
+            raise RefusedError("LIKE takes a constant pattern, not a column.")
         if len(pattern.value) > _PATTERN or pattern.value.count("%") > _WILD:
             raise RefusedError(
-                f"A pattern after LIKE must have at most {_PATTERN} characters, {_WILD} of them %."
+                f"A LIKE pattern must have at most {_PATTERN} characters, and at most {_WILD} %."
             )
         text = self.terms.text(self.part(node.this)).sql
         sql = self.speech.like(text, self.terms.text(pattern).sql)
@@ -372,7 +373,7 @@ class Conditions:
         )
 
     def minus(self, node: Any) -> Part:  # noqa: ANN401 - sqlglot's
-        """Turn the sign of a number around."""
+        """Negate a number."""
         refuse_extras(node, "this")
         part = self.part(node.this)
         if isinstance(part, Constant) and isinstance(part.value, int | float):
@@ -380,38 +381,38 @@ class Conditions:
         return self.terms.arithmetic("-", Constant(0), part)
 
     def size(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Take the size of a number."""
+        """Take the absolute value of a number."""
         refuse_extras(node, "this")
         term = self.terms.operand(self.part(node.this))
         return Term("number", f"abs({term.sql})", least=term.least, most=term.most)
 
     def cased(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Make the letters of a text small or large."""
+        """Change text to lower or upper case."""
         refuse_extras(node, "this")
         write = self.speech.lower if node_type(node) == "Lower" else self.speech.upper
         return Term("text", write(self.terms.text(self.part(node.this)).sql))
 
     def length(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Count the characters of a text."""
+        """Count the characters of text."""
         refuse_extras(node, "this")
         text = self.terms.text(self.part(node.this)).sql
         return Term("number", self.speech.length(text), least=1.0, most=1e10)
 
     def first(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Take the first value that is not NULL."""
+        """Take the first value that is not NULL (COALESCE)."""
         refuse_extras(node, "this", "expressions")
         nodes = [node.this, *(node.args.get("expressions") or [])]
-        terms = self.terms.alike([self.part(one) for one in nodes])
+        terms = self.terms.alike([self.part(item) for item in nodes])
         return choice_of(terms, f"COALESCE({', '.join(term.sql for term in terms)})")
 
     def unless(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Take a value unless it is another one."""
+        """Take a value unless it equals another one (NULLIF)."""
         refuse_extras(node, "this", "expression")
         terms = self.terms.alike([self.part(node.this), self.part(node.expression)])
         return choice_of(terms[:1], f"NULLIF({terms[0].sql}, {terms[1].sql})")
 
     def case(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Choose by conditions, or by what a value is."""
+        """Choose by conditions, or by a value (CASE)."""
         refuse_extras(node, "this", "ifs", "default")
         subject = None if node.args.get("this") is None else self.part(node.this)
         tests, values = [], []
@@ -430,47 +431,47 @@ class Conditions:
     def _test(self, subject: Part | None, part: Part) -> str:
         if subject is None:
             return self.terms.truth(part).sql
-        one, other = self.terms.alike([subject, part])
-        return f"({one.sql} = {other.sql})"
+        first, second = self.terms.alike([subject, part])
+        return f"({first.sql} = {second.sql})"
 
     def cast(self, node: Any) -> Part:  # noqa: ANN401 - sqlglot's
-        """Read a text as a number, or a literal as a day or a time; none is NULL in any case."""
+        """Convert text to a number, or a literal to a date or time; failures give NULL."""
         refuse_extras(node, "this", "to", "safe")
-        wanted = node.args["to"]
-        refuse_extras(wanted, "this", "nested")
-        kind, part = str(getattr(wanted.this, "name", "")), self.part(node.this)
+        target = node.args["to"]
+        refuse_extras(target, "this", "nested")
+        kind, part = str(getattr(target.this, "name", "")), self.part(node.this)
         if kind in ("DATE", "TIMESTAMP", "DATETIME") and isinstance(part, Constant):
             time = canonical(part.value)
             if time is not None:
                 return self.terms.fixed(Constant(time), "time")
         if kind not in ("DOUBLE", "FLOAT"):
-            raise RefusedError("A query can CAST to DOUBLE alone, and a literal to DATE.")
+            raise RefusedError("CAST works only to DOUBLE, or for a literal to DATE.")
         term = self.terms.fixed(part)
         if term.kind != "text":
             return self.terms.double(self.terms.number(term))
         return Term("number", self.speech.parsed(term.sql), least=1e-16, most=1e16)
 
     def cut(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Cut a time to its year, month, day, hour or minute."""
+        """Truncate a time to its year, month, day, hour or minute (DATE_TRUNC)."""
         refuse_extras(node, "unit", "this", "input_type_preserved")
-        length, rest = _found(_CUT, argument(node, "unit"))
+        length, rest = _time_unit(_CUT, argument(node, "unit"))
         time = self.terms.time(self.part(node.this)).sql
         return Term("time", f"(substr({time}, 1, {length}) || {self.bindings.bind(rest, 'text')})")
 
     def field(self, node: Any) -> Term:  # noqa: ANN401 - sqlglot's
-        """Take the year, month, day, hour or minute of a time as a number."""
+        """Extract the year, month, day, hour or minute of a time as a number."""
         refuse_extras(node, "this", "expression")
-        start, length = _found(_FIELDS, node.this)
+        start, length = _time_unit(_FIELDS, node.this)
         time = self.terms.time(self.part(node.expression)).sql
         return Term("number", self.speech.double(f"substr({time}, {start}, {length})"),
                     least=1.0, most=1e4)  # fmt: skip
 
 
-def _found(known: Mapping[str, tuple[int, Any]], node: Any) -> tuple[int, Any]:  # noqa: ANN401
-    """Find a unit of time."""
-    if node_type(node) not in ("Var", "Literal") or str(node.this).upper() not in known:
-        raise RefusedError(f"Times are cut and taken apart by {', '.join(known)} alone.")
-    return known[str(node.this).upper()]
+def _time_unit(units: Mapping[str, tuple[int, Any]], node: Any) -> tuple[int, Any]:  # noqa: ANN401
+    """Return the entry of a unit of time, or raise RefusedError."""
+    if node_type(node) not in ("Var", "Literal") or str(node.this).upper() not in units:
+        raise RefusedError(f"The unit of a time must be one of {', '.join(units)}.")
+    return units[str(node.this).upper()]
 
 
 _WRITERS: dict[str, Callable[[Conditions, Any], Part]] = {

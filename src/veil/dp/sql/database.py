@@ -1,7 +1,6 @@
-"""A database that is asked in SQL: opened, checked, charged, read and answered with noise.
+"""Private SQL databases: open, check the policy, charge the budget, and answer with noise.
 
-Noise for every number of every group: here what the data say becomes a release.
-All groups are drawn for in the order of their keys, one quantity after the other.
+Noise is drawn for all groups in the order of their keys, one quantity after the other.
 """
 
 import math
@@ -33,26 +32,26 @@ from veil.dp.sql.statements import Exact, Group, PlannedStatement, exact_of, wri
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Groups in the order of their keys, and their noisy numbers, one for each quantity."""
+    """Groups in the order of their keys, with a noisy number for each quantity."""
 
     groups: tuple[Group, ...]
     noisy: tuple[tuple[Noisy, ...], ...]
 
 
 def release(plan: Plan, exact: Exact, rng: Generator) -> Released:
-    """Add noise to what the data say; groups whose keys are not public pass a threshold."""
+    """Add noise to exact numbers; groups with secret keys must pass the threshold."""
     groups = groups_of(plan, exact)
-    columns = [_column(one, groups, exact, rng) for one in plan.measured]
+    columns = [_column(quantity, groups, exact, rng) for quantity in plan.measured]
     rows = [tuple(column[i] for column in columns) for i in range(len(groups))]
     if plan.threshold is None:
         return Released(groups, tuple(rows))
     at = plan.places[Units()]
-    kept = [i for i, row in enumerate(rows) if row[at].number >= plan.threshold]
-    return Released(tuple(groups[i] for i in kept), tuple(rows[i] for i in kept))
+    shown = [i for i, row in enumerate(rows) if row[at].number >= plan.threshold]
+    return Released(tuple(groups[i] for i in shown), tuple(rows[i] for i in shown))
 
 
 def groups_of(plan: Plan, exact: Exact) -> tuple[Group, ...]:
-    """Return the groups: all that are public, or those that the data have, in order."""
+    """Return all public groups, or the groups in the data, in the order of their keys."""
     if plan.combinations is not None:
         return plan.combinations
     if not plan.query.keys:
@@ -61,47 +60,51 @@ def groups_of(plan: Plan, exact: Exact) -> tuple[Group, ...]:
 
 
 def _column(
-    one: NoisyQuantity, groups: Sequence[Group], exact: Exact, rng: Generator
+    measured: NoisyQuantity, groups: Sequence[Group], exact: Exact, rng: Generator
 ) -> list[Noisy]:
-    if isinstance(one.quantity, Rank):
-        return [_rank(one, one.quantity, group, exact, rng) for group in groups]
-    numbers = [exact.numbers.get(group, {}).get(one.quantity, 0) for group in groups]
-    noise = discrete_laplace(one.scale, len(groups), rng).tolist()
-    return [_noisy(one, number + drawn) for number, drawn in zip(numbers, noise, strict=True)]
+    if isinstance(measured.quantity, Rank):
+        return [_rank(measured, measured.quantity, group, exact, rng) for group in groups]
+    numbers = [exact.numbers.get(group, {}).get(measured.quantity, 0) for group in groups]
+    noise = discrete_laplace(measured.scale, len(groups), rng).tolist()
+    return [
+        _noisy(measured, number + amount) for number, amount in zip(numbers, noise, strict=True)
+    ]
 
 
-def _noisy(one: NoisyQuantity, number: int) -> Noisy:
-    levels = one.levels
-    if not isinstance(one.quantity, Sum) or levels is None:
-        return Noisy(number, one.std)
+def _noisy(measured: NoisyQuantity, number: int) -> Noisy:
+    levels = measured.levels
+    if not isinstance(measured.quantity, Sum) or levels is None:
+        return Noisy(number, measured.std)
     step = float(levels.step)
-    if one.quantity.power == 0:
+    if measured.quantity.power == 0:
         value = number * levels.step
-        plain = int(value) if levels.step.denominator == 1 else float(value)
-        return Noisy(plain, one.std * step)
+        total = int(value) if levels.step.denominator == 1 else float(value)
+        return Noisy(total, measured.std * step)
     if levels.square:
         half = (levels.high - levels.low) / 2
-        return Noisy(number, one.std, step, -levels.offset * step, (0.0, half * half))
+        return Noisy(number, measured.std, step, -levels.offset * step, (0.0, half * half))
     start = levels.low - levels.offset * step
-    return Noisy(number, one.std, step, start, (levels.low, levels.high), levels.middle)
+    return Noisy(number, measured.std, step, start, (levels.low, levels.high), levels.middle)
 
 
-def _rank(one: NoisyQuantity, quantity: Rank, group: Group, exact: Exact, rng: Generator) -> Noisy:
-    """Draw a cell by the exponential mechanism."""
-    levels = one.levels
+def _rank(
+    measured: NoisyQuantity, quantity: Rank, group: Group, exact: Exact, rng: Generator
+) -> Noisy:
+    """Draw a quantile with the exponential mechanism, and return the value of its cell."""
+    levels = measured.levels
     if levels is None:
         raise AssertionError
     pairs = sorted(exact.cells.get((group, quantity.place), []))
     cells = np.array([cell for cell, _ in pairs], dtype=np.int64)
     counts = np.array([count for _, count in pairs], dtype=np.int64)
-    cell = int(quantile_of(one).draw(np.repeat(cells, counts), 1, rng)[0])
+    cell = int(quantile_of(measured).draw(np.repeat(cells, counts), 1, rng)[0])
     value = levels.low + cell * float(levels.step)
     whole = levels.step == 1 and levels.low.is_integer()
-    return Noisy(int(value) if whole else min(levels.high, value), one.std)
+    return Noisy(int(value) if whole else min(levels.high, value), measured.std)
 
 
 class Std(tuple[float, ...]):
-    """Standard deviations of the noise by column: by its number, or by its name."""
+    """Standard deviations of the noise, indexed by column number or name."""
 
     names: tuple[str, ...] = ()
 
@@ -116,18 +119,18 @@ class Table:
     Attributes
     ----------
     columns, rows
-        Names of the columns, and rows of plain values: keys, and noisy numbers.
+        Column names, and rows of plain values: keys and noisy numbers.
     cost
-        What the whole query cost.
+        Cost of the whole query.
     std
-        Standard deviation of the noise in each column; 0 for keys, NaN for quantiles. Of averages
-        and variances, whose noise depends on the noisy count, it is that of the row with the most.
+        Standard deviation of the noise in each column; 0 for keys, NaN for quantiles. For averages
+        and variances, whose noise depends on the noisy count, it is the largest of any row.
     errors
-        The same for each number of each row, nearly.
+        The same for each number of each row, approximately.
     threshold
-        How many units a group must have, in noisy numbers, to be told of; None if all are.
+        Noisy number of units that a group needs to be released; None if all groups are.
     seeded
-        Whether who knows the seed can repeat the draws: **not private**.
+        True if anyone with the seed can reproduce the draws: **not private**.
     """
 
     columns: tuple[str, ...]
@@ -140,13 +143,13 @@ class Table:
 
 
 def answer(plan: Plan, released: Released, *, seeded: bool) -> Table:
-    """Put noisy numbers together as the query asks for them; HAVING and ORDER BY come now."""
+    """Compute the answer from noisy numbers, including HAVING and ORDER BY."""
     query = plan.query
     rows: list[tuple[tuple[Value, ...], tuple[float, ...]]] = []
     for group, noisy in zip(released.groups, released.noisy, strict=True):
         cells = [
-            MAKERS[one.name]([noisy[plan.places[need]] for need in one.needs])
-            for one in query.aggregates
+            MAKERS[aggregate.name]([noisy[plan.places[need]] for need in aggregate.needs])
+            for aggregate in query.aggregates
         ]
         values = (*group, *(cell.value for cell in cells))
         rows.append((values, (*[0.0] * len(group), *(cell.std for cell in cells))))
@@ -178,7 +181,7 @@ def _sorted(
     descending: bool,
     nulls_first: bool,
 ) -> list[tuple[tuple[Value, ...], tuple[float, ...]]]:
-    """Sort rows by one value; rows that are equal stay in the order of their keys."""
+    """Sort rows by one value; ties stay in the order of their keys."""
     nulls = [row for row in rows if step(row[0]) is None]
     others = [row for row in rows if step(row[0]) is not None]
     others.sort(key=lambda row: step(row[0]), reverse=descending)
@@ -188,61 +191,61 @@ def _sorted(
 def _stds(
     plan: Plan, names: tuple[str, ...], at: Sequence[int], errors: list[tuple[float, ...]]
 ) -> Std:
-    """Return one number a column: where rows differ, the largest."""
+    """Return one standard deviation per column, the largest if rows differ."""
     keys = len(plan.query.keys)
-    found = []
+    stds = []
     for i, place in enumerate(at):
-        known = _known(plan, place - keys)
+        fixed = _fixed_std(plan, place - keys)
         column = [row[i] for row in errors if not math.isnan(row[i])]
-        found.append(known if known is not None else max(column, default=math.nan))
-    made = Std(found)
-    made.names = names
-    return made
+        stds.append(fixed if fixed is not None else max(column, default=math.nan))
+    std = Std(stds)
+    std.names = names
+    return std
 
 
-def _known(plan: Plan, number: int) -> float | None:
-    """Return the noise of a column that is the same in every row, also where there is none."""
+def _fixed_std(plan: Plan, number: int) -> float | None:
+    """Return the noise of a column if it is the same in every row, also without rows."""
     if number < 0:
         return 0.0
     aggregate = plan.query.aggregates[number]
     if aggregate.name not in ("COUNT", "SUM"):
         return None
-    one = plan.measured[plan.places[aggregate.needs[0]]]
-    return one.std * float(one.step)
+    measured = plan.measured[plan.places[aggregate.needs[0]]]
+    return measured.std * float(measured.step)
 
 
-_KEPT = 256  # plans
+_MAX_PLANS = 256  # in the cache
 _ANY = "add or remove one unit with all rows"
 FAILED = (
-    "The database did not answer. What the query costs is charged all the same, since that it"
-    " failed may tell something; check the database, and ask again."
+    "The database did not answer. The query was charged anyway, because a failure may reveal"
+    " something about the data. Check the database and try again."
 )
 
 FORGOTTEN = (
-    'The policy names no ledger (ledger = "none"): what was spent is forgotten when this program'
-    " ends, and the next one has the whole budget again; name a file in [budget], as"
+    'The policy has no ledger (ledger = "none"): spending is forgotten when this program ends, and'
+    " the next program has the whole budget again. To keep it, set a file in [budget], such as"
     ' ledger = "people.ledger".'
 )
 
 
 class PreparedQuery(NamedTuple):
-    """A plan, and its statements for the engine."""
+    """A plan and its statements for the engine."""
 
     plan: Plan
-    asked: list[PlannedStatement]
+    statements: list[PlannedStatement]
 
 
 class Database:
-    """A database that is open for noisy answers; `veil.dp.connect` opens one.
+    """An open database that gives noisy answers; created by `veil.dp.connect`.
 
     Attributes
     ----------
     budget
-        What may be spent, and what was; every connection to the same ledger shares it.
+        Total and spent budget, shared by all connections to the same ledger.
     tables
-        The tables that may be asked, as the policy lists them.
+        The tables that may be queried, as listed in the policy.
     seeded
-        Whether who knows the seed can repeat the draws: **not private**.
+        True if anyone with the seed can reproduce the draws: **not private**.
     """
 
     def __init__(
@@ -262,34 +265,34 @@ class Database:
         delta: float = 0.0,
         params: Sequence[object] = (),
     ) -> Table:
-        """Answer one SELECT with noise, and charge the budget for it.
+        """Charge the budget for one SELECT, and answer it with noise.
 
         Parameters
         ----------
         query
             One SELECT of counts, sums, averages, variances and quantiles of listed columns.
         epsilon, delta
-            What the whole query costs, however many columns it has; delta is needed, and charged,
-            only where the keys of GROUP BY are not all public.
+            Cost of the whole query, regardless of its number of columns. delta is required, and
+            charged, only if some keys of GROUP BY are not public.
         params
-            Values for each ``?``: they are data, and never read as SQL.
+            Value of each ``?``, always treated as data, never as SQL.
 
         Raises
         ------
         RefusedError
-            The query is not one that is answered. Nothing is charged.
+            The query is not supported or not allowed. Nothing is charged.
         BudgetError
-            It would cost more than is left. Nothing is charged.
+            The query costs more than remains. Nothing is charged.
         """
-        made = self._made(query, epsilon, delta, params)
+        prepared = self._prepare(query, epsilon, delta, params)
         draws = generator(None) if self._rng is None else self._rng
         seed = int(draws.integers(2**63)) if self._rng is not None else secrets.randbits(63)
-        statements = [_seeded(one.statement, seed) for one in made.asked]
+        statements = [_seeded(planned.statement, seed) for planned in prepared.statements]
         self._engine.ready()
-        self.budget.spend(self._charge(made.plan.cost), note="sql")
+        self.budget.spend(self._charge(prepared.plan.cost), note="sql")
         try:
-            exact = exact_of(made.asked, self._engine.run(statements))
-            return answer(made.plan, release(made.plan, exact, draws), seeded=self.seeded)
+            exact = exact_of(prepared.statements, self._engine.run(statements))
+            return answer(prepared.plan, release(prepared.plan, exact, draws), seeded=self.seeded)
         except Exception:  # noqa: BLE001 - whatever it is may quote the data
             raise EngineError(FAILED) from None
 
@@ -300,9 +303,9 @@ class Database:
         delta: float = 0.0,
         params: Sequence[object] = (),
     ) -> Explanation:
-        """Say what a query would compute, with how much noise, at what cost; nothing is read."""
-        made = self._made(query, epsilon, delta, params)
-        return explain(made.plan, [one.statement.sql for one in made.asked])
+        """Return what a query would compute, its noise and its cost, without reading data."""
+        prepared = self._prepare(query, epsilon, delta, params)
+        return explain(prepared.plan, [planned.statement.sql for planned in prepared.statements])
 
     def close(self) -> None:
         """Close the database."""
@@ -320,51 +323,52 @@ class Database:
         self.close()
 
     def _charge(self, cost: Guarantee) -> Guarantee:
-        """Return what is charged: units of all tables count alike, so that costs add up."""
+        """Return the charge, with one unit name for all tables so that costs add up."""
         units = {None if table.unit is None else table.unit.name for table in self.tables.values()}
         return cost if len(units) == 1 else replace(cost, unit="unit", neighbours=_ANY)
 
-    def _made(
+    def _prepare(
         self, query: str, epsilon: float, delta: float, params: Sequence[object]
     ) -> PreparedQuery:
-        """Return the plan of a query; those of the last queries are kept."""
+        """Return the plan of a query, from a cache if possible."""
         if not isinstance(query, str):
-            raise RefusedError("A query must be a text with one SELECT.")
+            raise RefusedError("A query must be a string with one SELECT.")
         if isinstance(params, str) or not isinstance(params, Sequence):
-            raise RefusedError("The values of a query must be given as a list.")
-        key = (query, repr(epsilon), repr(delta), repr([(type(one), one) for one in params]))
+            raise RefusedError("The 'params' of a query must be a list.")
+        key = (query, repr(epsilon), repr(delta), repr([(type(value), value) for value in params]))
         with self._lock:
             if key in self._plans:
                 self._plans.move_to_end(key)
                 return self._plans[key]
         plan = make_plan(read_query(query, self.tables, params), epsilon, delta)
-        made = PreparedQuery(plan, write_statements(plan, self._engine.speech))
+        prepared = PreparedQuery(plan, write_statements(plan, self._engine.speech))
         with self._lock:
-            self._plans[key] = made
-            while len(self._plans) > _KEPT:
+            self._plans[key] = prepared
+            while len(self._plans) > _MAX_PLANS:
                 self._plans.popitem(last=False)
-        return made
+        return prepared
 
 
 def _seeded(statement: Statement, seed: int) -> Statement:
-    """Put the seed of this query's sample in its place."""
+    """Return the statement with the seed of this query's sample."""
     return statement._replace(
         values=tuple(seed if value is SEED else value for value in statement.values)
     )
 
 
 def connect(url: str, policy: Mapping[str, Any] | str | Path, rng: Randomness = None) -> Database:
-    """Open a database, and check the policy against it.
+    """Open a database and check the policy against it.
 
     Parameters
     ----------
     url
-        ``duckdb:FILE``, ``sqlite:FILE`` or ``postgresql://...``; it is opened for reading alone.
+        ``duckdb:FILE``, ``sqlite:FILE`` or ``postgresql://...``; opened read-only.
     policy
-        What may be asked: a mapping, or the path of a TOML file (see `veil.dp.sql.schema`). Its
-        budget must name a ledger, which all programs share, or say ``"none"``.
+        Budget and allowed queries: a mapping, or the path of a TOML file (see
+        `veil.dp.sql.schema`). Its budget must name a ledger, which all programs share, or
+        ``"none"``.
     rng
-        None for fresh randomness of the operating system. A seed or a generator is for
+        None for fresh randomness from the operating system. A seed or a generator is for
         experiments: answers are marked as seeded and **not private**.
     """
     loaded = load_policy(policy)
@@ -380,7 +384,7 @@ def connect(url: str, policy: Mapping[str, Any] | str | Path, rng: Randomness = 
 
 
 def _opened(url: str) -> Engine:
-    """Open a database by what its address begins with; others are not loaded."""
+    """Open the database of a URL; only its engine is imported."""
     kind, _, rest = url.partition(":") if isinstance(url, str) else ("", "", "")
     if kind == "duckdb" and rest:
         from veil.dp.sql.engines.duckdb import DuckDB
@@ -394,9 +398,7 @@ def _opened(url: str) -> Engine:
         from veil.dp.sql.engines.postgresql import PostgreSQL
 
         return PostgreSQL(url)
-    raise InputError(
-        "The address of a database must be duckdb:FILE, sqlite:FILE or postgresql://HOST/NAME."
-    )
+    raise InputError("A database URL must be duckdb:FILE, sqlite:FILE or postgresql://HOST/NAME.")
 
 
 __all__ = ["Cell", "Std", "Table", "answer"]

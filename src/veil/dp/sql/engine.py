@@ -1,8 +1,8 @@
-"""The contract of engines, and the pieces of statements: names, bound values, times.
+"""The contract of SQL engines, and the parts of statements: names, bound values, times.
 
-The values of a statement: everything that is not a name or a keyword is bound to a mark.
-While a statement is written, a value is a number between NULs, which no name can hold. At the end
-those that are in it get marks, in their order: no engine takes a value that no mark asks for.
+Everything that is not a name or keyword is bound to a parameter mark. While a statement is being
+written, a value is a token between NULs, which no name can contain. Finally the tokens that remain
+become marks in order, because engines reject values without a mark.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 
 def canonical(value: object) -> str | None:
-    """Return a day or a time of the years 1 to 9999 in UTC, to the second; None if it is none.
+    """Return a date or time (years 1 to 9999) in UTC, to the second; None for anything else.
 
     >>> canonical("2024-02-29"), canonical("2024-02-29T13:05:00.5+01:00")
     ('2024-02-29 00:00:00', '2024-02-29 12:05:00')
@@ -25,28 +25,28 @@ def canonical(value: object) -> str | None:
             return None
     if isinstance(value, datetime):
         try:
-            plain = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+            naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
         except OverflowError:
             return None
-        return f"{plain.year:04}-{plain:%m-%d %H:%M:%S}"
+        return f"{naive.year:04}-{naive:%m-%d %H:%M:%S}"
     if isinstance(value, date):
         return f"{value.year:04}-{value:%m-%d} 00:00:00"
     return None
 
 
 Kind = Literal["number", "text", "time"]
-SECONDS = 300  # that one statement may take
-ANY = "any"  # how a column is read that is of no type: as the policy says
+SECONDS = 300  # time limit of one statement
+ANY = "any"  # `read` of a column without a declared type: the policy decides
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column as the database declares it.
 
-    `whole` says that its numbers are whole and fit 64 bits; `nullable`, that a value can be read
-    as NULL: it is missing, or one that the kind cannot hold (NaN, a day without end). `read` is
-    what the engine needs to know to read it. Only units of the same `declared` type are joined:
-    between others an engine may take several values for one, or fail on some.
+    `whole` means 64-bit integers. `nullable` means that a value can be read as NULL, because it is
+    missing or not representable (NaN, an infinite date). `read` is what the engine needs to know
+    to read the column. Only units of the same `declared` type are joined: otherwise an engine
+    might treat different values as equal, or fail on some.
     """
 
     name: str
@@ -58,9 +58,9 @@ class Column:
 
 
 class FoundTable(NamedTuple):
-    """A table of the database: how it is named in full, and its columns.
+    """A table of the database: its full name, and its columns.
 
-    A column of a type that is not read is None.
+    A column of an unsupported type is None.
     """
 
     sql: str
@@ -68,98 +68,98 @@ class FoundTable(NamedTuple):
 
 
 class Seed:
-    """Stands for the secret seed of a sample among the values of a statement."""
+    """Placeholder for the secret seed of a sample among the values of a statement."""
 
 
 SEED = Seed()
 
 
 class Statement(NamedTuple):
-    """A statement with numbered marks, and what is bound to them."""
+    """A statement with numbered marks, and the values bound to them."""
 
     sql: str
     values: tuple[object, ...]
 
 
 class Dialect(Protocol):
-    """How an engine says things; nothing it says can fail on any row.
+    """The SQL of an engine; no expression may fail on any row.
 
-    Numbers are doubles, never NaN; what a type cannot hold is NULL.
+    Numbers are doubles, never NaN; unrepresentable values are NULL.
     """
 
-    fast: bool  # whether bounding by joins is faster than by windows
+    fast: bool  # whether sampling by joins is faster than by window functions
 
     def mark(self, number: int, kind: str) -> str:
-        """Name a bound value, counted from 1: of a kind, "whole" or "seed"."""
+        """Return the mark of a bound value, counted from 1; `kind` may be "whole" or "seed"."""
 
     def read(self, column: Column, sql: str) -> str:
         """Read a column as a value of its kind."""
 
     def key(self, column: Column, sql: str) -> str:
-        """Read a column whose values become groups: two that are told alike are one."""
+        """Read a column to group by; values that look the same are one group."""
 
     def unit(self, column: Column, sql: str) -> str:
-        """Read a column that says whose a row is, so that equal values are one unit."""
+        """Read the unit column, so that equal values are one unit."""
 
     def double(self, sql: str) -> str:
-        """Turn a whole number into a double."""
+        """Convert an integer to a double."""
 
     def whole(self, sql: str) -> str:
-        """Cut a double of 0 to 2^52 to a whole number."""
+        """Truncate a double from 0 to 2^52 to an integer."""
 
     def lower(self, sql: str) -> str:
-        """Make the letters A to Z of a text small."""
+        """Convert A to Z to lower case."""
 
     def upper(self, sql: str) -> str:
-        """Make the letters a to z of a text large."""
+        """Convert a to z to upper case."""
 
     def length(self, sql: str) -> str:
-        """Count the characters of a text, as a double."""
+        """Return the number of characters as a double."""
 
     def like(self, sql: str, pattern: str) -> str:
-        """Compare a text with a pattern of % and _; letters count as they are."""
+        """Match text against a pattern of % and _, case-sensitively."""
 
     def parsed(self, sql: str) -> str:
-        """Read a text of at most 15 digits before and after a point as a double, else NULL."""
+        """Convert text of at most 15 digits before and after the point to a double, else NULL."""
 
     def member(self, sql: str, mark: str) -> str:
-        """Tell whether a value is in a list that is bound as one value."""
+        """Test whether a value is in a list that is bound as one value."""
 
     def listed(self, values: Sequence[object]) -> object:
-        """Return a list as it is bound as one value."""
+        """Return a list in the form in which it is bound as one value."""
 
     def digest(self, seed: str, parts: Sequence[str]) -> str:
         """Hash values with a seed."""
 
-    def least(self, one: str, other: str) -> str:
+    def least(self, a: str, b: str) -> str:
         """Return the smaller of two numbers that are not NULL."""
 
     def total(self, sql: str) -> Sequence[tuple[str, int]]:
-        """Add up whole numbers of 0 to 2^52: sums, and what each is multiplied by."""
+        """Sum integers from 0 to 2^52: return partial sums and their factors."""
 
 
 class Engine(Protocol):
-    """A database that is open for reading, and for nothing else."""
+    """A database opened read-only."""
 
     @property
     def speech(self) -> Dialect:
-        """How it says things."""
+        """The SQL dialect."""
 
     def table(self, name: str) -> FoundTable | None:
-        """Find a table, and not a view; None if there is none of that name."""
+        """Return the table of this name (not a view), or None."""
 
     def ready(self) -> None:
-        """See that the database can be asked, or say that it cannot."""
+        """Raise EngineError unless the database can be queried."""
 
     def run(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
-        """Answer statements, all of the same state of the data."""
+        """Return the rows of each statement, all from the same state of the data."""
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
 
 
 def quote_name(name: str) -> str:
-    """Return a name as an identifier.
+    """Return a name as a quoted identifier.
 
     >>> quote_name('a"b')
     '"a""b"'
@@ -182,23 +182,23 @@ def select(
 
 
 def within(query: str, name: str) -> str:
-    """Return a query as a source of rows."""
+    """Return a query as a named subquery."""
     return f"({query}) AS {name}"
 
 
-def part(name: str, query: str, *, kept: bool = False) -> str:
-    """Return a part of a WITH; one that is `kept` is computed once."""
-    return f"{name} AS {'MATERIALIZED ' if kept else ''}({query})"
+def part(name: str, query: str, *, materialised: bool = False) -> str:
+    """Return a common table expression; one that is `materialised` is computed once."""
+    return f"{name} AS {'MATERIALIZED ' if materialised else ''}({query})"
 
 
 def ranked(function: str, parts: Sequence[str], order: Sequence[str], name: str) -> str:
-    """Return a place of a row among those that are alike in `parts`."""
+    """Return the rank of a row within its partition, as a window function."""
     over = f"PARTITION BY {', '.join(parts)} ORDER BY {', '.join(order)}"
     return f"{function}() OVER ({over}) AS {name}"
 
 
 def of(table: str, names: Sequence[str]) -> list[str]:
-    """Return columns of a table.
+    """Return columns qualified by their table.
 
     >>> of("t", ["a", "b"])
     ['t.a', 't.b']
@@ -206,16 +206,16 @@ def of(table: str, names: Sequence[str]) -> list[str]:
     return [f"{table}.{name}" for name in names]
 
 
-def same(one: str, other: str, names: Sequence[str]) -> list[str]:
-    """Return that two tables agree in columns, NULL included."""
-    return [f"{one}.{name} IS NOT DISTINCT FROM {other}.{name}" for name in names]
+def same(first: str, second: str, names: Sequence[str]) -> list[str]:
+    """Return tests that two tables agree in these columns; NULL equals NULL."""
+    return [f"{first}.{name} IS NOT DISTINCT FROM {second}.{name}" for name in names]
 
 
 _TOKEN = re.compile("\0([0-9]+)\0")
 
 
 class Bindings:
-    """Gives places to values; equal ones share a place."""
+    """Assigns tokens to values; equal values share a token."""
 
     def __init__(self, speech: Dialect) -> None:
         self.speech = speech
@@ -223,18 +223,18 @@ class Bindings:
         self._places: dict[tuple[str, str, str], int] = {}
 
     def bind(self, value: object, kind: str) -> str:
-        """Return the place of a value of a kind: number, whole, text or time."""
+        """Return the token of a value; `kind` is number, whole, text or time."""
         bound = float(value) if kind == "number" else value  # type: ignore[arg-type]
         return self._placed((kind, type(bound).__name__, repr(bound)), bound, kind)
 
     def bind_list(self, values: Sequence[object], kind: str) -> str:
-        """Return the place of a list of a kind that is bound as one value."""
-        plain = [float(one) if kind == "number" else one for one in values]  # type: ignore[arg-type]
+        """Return the token of a list that is bound as one value."""
+        constants = [float(value) if kind == "number" else value for value in values]  # type: ignore[arg-type]
         several = f"{kind}s"
-        return self._placed((several, "", repr(plain)), self.speech.listed(plain), several)
+        return self._placed((several, "", repr(constants)), self.speech.listed(constants), several)
 
     def seed(self) -> str:
-        """Return the place of the seed of a sample."""
+        """Return the token of the seed of a sample."""
         return self._placed(("seed", "", ""), SEED, "seed")
 
     def _placed(self, key: tuple[str, str, str], value: object, kind: str) -> str:
@@ -244,11 +244,11 @@ class Bindings:
         return f"\0{self._places[key]}\0"
 
     def statement(self, sql: str) -> Statement:
-        """Return a statement with a mark for each value that is in it."""
+        """Return the statement with a mark for each token in it."""
         used = list(dict.fromkeys(map(int, _TOKEN.findall(sql))))
         marks = {
             place: self.speech.mark(number, self._values[place][0])
             for number, place in enumerate(used, start=1)
         }
-        told = _TOKEN.sub(lambda found: marks[int(found[1])], sql)
-        return Statement(told, tuple(self._values[place][1] for place in used))
+        text = _TOKEN.sub(lambda match: marks[int(match[1])], sql)
+        return Statement(text, tuple(self._values[place][1] for place in used))

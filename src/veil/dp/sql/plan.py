@@ -1,4 +1,4 @@
-"""Which noisy quantities a query takes, how much noise each gets, and its explanation."""
+"""Plan a query: its noisy quantities, the noise of each, and an explanation."""
 
 import math
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ from veil.dp.sql.schema import Key
 
 _GROUPS = 1_000_000  # of public keys
 _REJECTING = ("EQ", "NEQ", "LT", "LTE", "GT", "GTE", "Between", "In", "Like")  # NULL is not true
-_TIME = "The time that an answer takes is not covered."
+_TIME = "Response time is not covered."
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyQuantity:
-    """A quantity with its noise: what a unit changes it by, in steps, and the scale of the noise.
+    """A quantity with its sensitivity and the scale of its noise, in steps.
 
-    A rank has no noise that is added; its `epsilon` is that of one row.
+    A rank has no additive noise; its `epsilon` is that of one row.
     """
 
     quantity: Quantity
@@ -49,7 +49,7 @@ class NoisyQuantity:
 
     @property
     def step(self) -> Fraction:
-        """What a step of the noise is worth."""
+        """The value of one step of the noise."""
         return Fraction(1) if self.levels is None else self.levels.step
 
     @property
@@ -65,25 +65,25 @@ class NoisyQuantity:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be computed of the data, and released."""
+    """What will be computed from the data and released."""
 
     query: Query
     max_rows: int
     max_groups: int
     combinations: tuple[tuple[Key, ...], ...] | None  # all groups, if they are public
     measured: tuple[NoisyQuantity, ...]
-    places: dict[Quantity, int]  # where a quantity that a function needs is
+    places: dict[Quantity, int]  # index in `measured` of each quantity that an aggregate needs
     threshold: int | None
     cost: Guarantee
 
     @property
     def bounded(self) -> bool:
-        """Whether rows of a unit must be sampled."""
+        """Whether the rows of each unit must be sampled."""
         return self.query.sources.first.unit is not None
 
 
 def make_plan(query: Query, epsilon: float, delta: float) -> Plan:
-    """Split epsilon over the distinct noisy quantities of a query, equally."""
+    """Return the plan of a query; epsilon is split equally over its distinct quantities."""
     epsilon, delta = positive("epsilon", epsilon), share("delta", delta, zero=True)
     combinations = _combinations(query.keys)
     rows, groups = query.sources.max_rows, query.sources.max_groups
@@ -92,46 +92,46 @@ def make_plan(query: Query, epsilon: float, delta: float) -> Plan:
     elif combinations is not None:
         groups = min(groups, len(combinations))
     shared = _Shared(query, rows)
-    needed = [one for aggregate in query.aggregates for one in aggregate.needs]
+    needed = [quantity for aggregate in query.aggregates for quantity in aggregate.needs]
     secret = combinations is None and bool(query.keys)
     if secret:
         needed.append(Units())
         if not delta:
             raise ParameterError(
-                "The keys of GROUP BY are not all public, so that a delta > 0 is needed:"
-                " delta=1e-6, --delta 1e-6; or list the keys in the policy."
+                "A query with secret keys in GROUP BY needs a delta > 0, for example delta=1e-6"
+                " or --delta 1e-6. Otherwise list the keys in the policy."
             )
     distinct = list(dict.fromkeys(map(shared, needed)))
     if not distinct:
-        raise RefusedError("A query must ask for at least one number, as COUNT(*).")
+        raise RefusedError("A query must SELECT at least one number, such as COUNT(*).")
     part = Fraction(epsilon) / len(distinct)
-    measured = tuple(_measured(one, part, rows, groups) for one in distinct)
+    measured = tuple(_measured(quantity, part, rows, groups) for quantity in distinct)
     tau = threshold(below(part), delta, groups) if secret else None
     return Plan(
         query, rows, groups, combinations, measured,
-        {one: distinct.index(shared(one)) for one in needed}, tau,
+        {quantity: distinct.index(shared(quantity)) for quantity in needed}, tau,
         _cost(query, epsilon, delta if secret else 0.0),
     )  # fmt: skip
 
 
 def below(value: Fraction) -> float:
-    """Return the nearest float that is not larger.
+    """Return the largest float that is at most `value`.
 
     >>> Fraction(below(Fraction(1, 3))) <= Fraction(1, 3)
     True
     """
-    found = float(value)
-    return found if Fraction(found) <= value else math.nextafter(found, 0.0)
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, 0.0)
 
 
 class _Shared:
-    """Finds quantities that are the same for every data, so that each is released once."""
+    """Maps quantities that are equal for any data to one, so that it is released once."""
 
     def __init__(self, query: Query, rows: int) -> None:
         self._rows, self._present = rows, _present(query)
 
     def __call__(self, quantity: Quantity) -> Quantity:
-        if isinstance(quantity, Units) and self._rows == 1:  # each has one row in a group
+        if isinstance(quantity, Units) and self._rows == 1:  # every unit has one row in a group
             return Count()
         if isinstance(quantity, Count) and quantity.place in self._present:
             return Count()
@@ -139,18 +139,18 @@ class _Shared:
 
 
 def _present(query: Query) -> set[Place]:
-    """Return the columns that cannot be NULL in a row that counts, whatever the data."""
+    """Return the columns that cannot be NULL in a row that counts, for any data."""
     present = {key for key in query.keys if key.listed.keys is None or None not in key.listed.keys}
-    for one in query.aggregates:
-        for quantity in one.needs:
+    for aggregate in query.aggregates:
+        for quantity in aggregate.needs:
             place = getattr(quantity, "place", None)
             if place is not None and not place.listed.column.nullable:
                 present.add(place)
-    left = [query.where] if query.where is not None else []
-    while left:
-        node = strip_brackets(left.pop())
+    pending = [query.where] if query.where is not None else []
+    while pending:
+        node = strip_brackets(pending.pop())
         if node_type(node) == "And":
-            left += [node.this, node.expression]
+            pending += [node.this, node.expression]
         elif node_type(node) in _REJECTING:
             present |= _columns(query, strip_brackets(node.this))
         elif node_type(node) == "Not" and node_type(strip_brackets(node.this)) == "Is":
@@ -163,25 +163,25 @@ def _columns(query: Query, node: Any) -> set[Place]:  # noqa: ANN401 - sqlglot's
 
 
 def _combinations(keys: tuple[Place, ...]) -> tuple[tuple[Key, ...], ...] | None:
-    """Return all groups in the order of their keys, if every key is public."""
-    found: list[tuple[Key, ...]] = [()]
+    """Return all groups in the order of their keys, or None if some keys are secret."""
+    combinations: list[tuple[Key, ...]] = [()]
     for place in keys:
         listed = place.listed.keys
         if listed is None:
             return None
-        if len(found) * len(listed) > _GROUPS:
-            raise RefusedError(f"GROUP BY has more than {_GROUPS:,} groups; take fewer columns.")
-        found = [(*one, key) for one in found for key in listed]
-    return tuple(found) if keys else None
+        if len(combinations) * len(listed) > _GROUPS:
+            raise RefusedError(f"GROUP BY has more than {_GROUPS:,} groups. Use fewer columns.")
+        combinations = [(*prefix, key) for prefix in combinations for key in listed]
+    return tuple(combinations) if keys else None
 
 
 def _measured(quantity: Quantity, part: Fraction, rows: int, groups: int) -> NoisyQuantity:
     weight = rows * groups
     if isinstance(quantity, Rank):
         cells = cells_of(quantity.place)
-        made = NoisyQuantity(quantity, part / weight, weight, weight / part, cells)
-        quantile_of(made)  # refused here, and not after the charge
-        return made
+        noisy = NoisyQuantity(quantity, part / weight, weight, weight / part, cells)
+        quantile_of(noisy)  # raises errors now, not after the charge
+        return noisy
     levels = None
     if isinstance(quantity, Sum):
         levels = levels_of(quantity, weight, part)
@@ -191,15 +191,17 @@ def _measured(quantity: Quantity, part: Fraction, rows: int, groups: int) -> Noi
     elif isinstance(quantity, Count | Distinct):
         sensitivity = weight
     scale = sensitivity / part
-    laplace_of(scale)  # refused here, and not after the charge; its tables are kept
+    laplace_of(scale)  # raises errors now, not after the charge; its tables are cached
     return NoisyQuantity(quantity, part, sensitivity, scale, levels)
 
 
-def quantile_of(one: NoisyQuantity) -> Quantile:
-    """Return the mechanism of a rank; each row of a unit has its share of epsilon."""
-    if not isinstance(one.quantity, Rank) or one.levels is None:
-        raise AssertionError(one)
-    return Quantile(epsilon=below(one.epsilon), q=one.quantity.q, low=0, high=one.levels.top)
+def quantile_of(measured: NoisyQuantity) -> Quantile:
+    """Return the mechanism of a rank; each row of a unit gets its share of epsilon."""
+    if not isinstance(measured.quantity, Rank) or measured.levels is None:
+        raise AssertionError(measured)
+    return Quantile(
+        epsilon=below(measured.epsilon), q=measured.quantity.q, low=0, high=measured.levels.top
+    )
 
 
 def _cost(query: Query, epsilon: float, delta: float) -> Guarantee:
@@ -216,9 +218,9 @@ def _cost(query: Query, epsilon: float, delta: float) -> Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A noisy quantity: what a unit changes it by at the most, its epsilon, and its noise.
+    """A noisy quantity, with its sensitivity to one unit, its epsilon and its noise.
 
-    `std` is NaN for a quantile, which is drawn and not added to.
+    `std` is NaN for a quantile, which has no additive noise.
     """
 
     label: str
@@ -243,21 +245,21 @@ class Explanation:
     Attributes
     ----------
     columns
-        Names of the columns of the answer.
+        Column names of the answer.
     quantities
         The distinct noisy quantities; epsilon is split over them equally.
     max_rows, max_groups
-        How many rows of a unit count in a group, and in how many groups it counts.
+        Maximum number of rows of a unit that count in a group, and of groups it counts in.
     groups
-        How many groups are told of; None if that depends on the data.
+        Number of released groups; None if it depends on the data.
     threshold
-        How many units a group must have, in noisy numbers, to be told of; None if all are.
+        Noisy number of units that a group needs to be released; None if all groups are.
     cost
-        What the whole query would cost.
+        Cost of the whole query.
     statements
-        What the database would be asked; values are bound to the marks in them.
+        Statements for the database, with marks for bound values.
     bounded
-        Whether a unit may have several rows; if not, every row is a unit of its own.
+        Whether a unit may have several rows. If not, every row is a separate unit.
     """
 
     columns: tuple[str, ...]
@@ -276,29 +278,28 @@ class Explanation:
         lines += [f"- {part}." for part in self.quantities]
         if self.threshold is not None:
             lines.append(
-                f"Groups are told of where their noisy number of units is {self.threshold:,} or"
-                " more."
+                f"Only groups with a noisy count of {self.threshold:,} units or more are released."
             )
         elif self.groups is not None and self.groups > 1:
-            lines.append(f"All {self.groups:,} groups are told of, also empty ones.")
+            lines.append(f"All {self.groups:,} groups are released, including empty ones.")
         lines.append(f"Cost: {self.cost}.")
         return "\n".join(lines)
 
     def _counted(self) -> str:
-        but = ", but for delta" if self.cost.delta else ""
+        but = ", up to delta" if self.cost.delta else ""
         factor = f"e^{number_of(self.cost.epsilon)}"
-        promise = f"with one more or less, no answer is more than {factor} times as likely{but}"
+        promise = f"adding or removing one makes no answer more than {factor} times as likely{but}"
         if not self.bounded:
-            return f"A row is a unit: {promise}."
+            return f"Each row is a unit: {promise}."
         where = f" in each of at most {count_of(self.max_groups, 'group')}"
         return (
-            f"A {self.unit} is a unit: {promise}. Of each, at most"
-            f" {count_of(self.max_rows, 'row')} drawn at random{where} count."
+            f"Each {self.unit} is a unit: {promise}. At most"
+            f" {count_of(self.max_rows, 'row')} of each, drawn at random,{where} count."
         )
 
 
 def explain(plan: Plan, statements: Sequence[str]) -> Explanation:
-    """Say what a plan computes."""
+    """Return the explanation of a plan."""
     groups = None if plan.threshold is not None else len(plan.combinations or ((),))
     return Explanation(
         tuple(output.label for output in plan.query.outputs),
@@ -314,6 +315,11 @@ def explain(plan: Plan, statements: Sequence[str]) -> Explanation:
     )
 
 
-def _part(one: NoisyQuantity) -> Part:
-    step = 1.0 if math.isnan(one.std) else float(one.step)
-    return Part(one.quantity.label, one.sensitivity * step, float(one.epsilon), one.std * step)
+def _part(measured: NoisyQuantity) -> Part:
+    step = 1.0 if math.isnan(measured.std) else float(measured.step)
+    return Part(
+        measured.quantity.label,
+        measured.sensitivity * step,
+        float(measured.epsilon),
+        measured.std * step,
+    )

@@ -1,4 +1,4 @@
-"""The quantities that get noise, and what the functions of a SELECT make of them."""
+"""The quantities that get noise, and the aggregates computed from them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,51 +8,51 @@ from fractions import Fraction
 from veil.dp.exact.grid import grid
 from veil.dp.sql.parsing import Place
 
-TINY = 1e-60  # what is nearer to the lower bound, or to 0 before it is squared, is there
-_STEPS = 2**51  # of a value, so that a double holds them
-_FINE = 2**10  # steps of a value at the least
-_CELLS = 2**20  # of a column with fractions
-_WIDE = 2**31  # whole numbers, each a cell of its own
-_COARSE = 2**40  # noise, in steps of whole numbers, from which on steps are larger
+TINY = 1e-60  # closer to the lower bound, or to 0 before squaring, counts as equal
+_STEPS = 2**51  # per value at most, so that a double is exact
+_FINE = 2**10  # steps per value, at least
+_CELLS = 2**20  # of a column that is not integer
+_WIDE = 2**31  # integers with one cell each
+_COARSE = 2**40  # noise, in integer steps, above which steps are larger
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many rows there are; of a column, how many have a value."""
+    """The number of rows, or of values that are not NULL in a column."""
 
     place: Place | None = None
 
     @property
     def label(self) -> str:
-        """What it is called."""
+        """The label in explanations."""
         return "rows" if self.place is None else f"values of {self.place.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """How many units there are."""
+    """The number of units."""
 
     label: str = "units"
 
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """How many different values a column has."""
+    """The number of distinct values of a column."""
 
     place: Place
 
     @property
     def label(self) -> str:
-        """What it is called."""
-        return f"different values of {self.place.name}"
+        """The label in explanations."""
+        return f"distinct values of {self.place.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The sum of a column, moved into its bounds.
+    """The sum of a column, clipped to its bounds.
 
-    With a `power` it is that of what the column is above the middle of its bounds, or of the
-    square of that, less the middle of what it can be: there is the least to hide.
+    With `power` 1, the sum of differences from the middle of the bounds; with 2, of their squares,
+    centred likewise. Centring keeps the sensitivity small.
     """
 
     place: Place
@@ -60,24 +60,24 @@ class Sum:
 
     @property
     def label(self) -> str:
-        """What it is called."""
-        named = self.place.name
+        """The label in explanations."""
+        column = self.place.name
         if self.power == 0:
-            return f"sum of {named}"
+            return f"sum of {column}"
         squares = "squares of " if self.power == 2 else ""
-        return f"sum of {squares}{named}, from the middle of its bounds"
+        return f"sum of {squares}{column}, relative to the middle of its bounds"
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """The q-quantile of a column: at most a share q of its values is below it."""
+    """The q-quantile of a column: at most a share q of its values is smaller."""
 
     place: Place
     q: float
 
     @property
     def label(self) -> str:
-        """What it is called."""
+        """The label in explanations."""
         return f"quantile {self.q:g} of {self.place.name}"
 
 
@@ -86,11 +86,11 @@ Quantity = Count | Units | Distinct | Sum | Rank
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The whole numbers that stand for the values of a column.
+    """The integers that encode the values of a column.
 
-    A value within its bounds becomes 0 to `top`: floor((x - low)/step + rounding), or that of the
-    square of x - middle; a row then counts for that and `offset`. It never falls where the value
-    rises, however doubles round, so that no row counts for more than its ends do.
+    A value within its bounds becomes an integer from 0 to `top`: floor((x - low)/step + rounding),
+    or the same for the square of x - middle; a row then adds that plus `offset`. The encoding is
+    monotone however doubles round, so no row adds more than the bounds themselves would.
     """
 
     low: float
@@ -103,7 +103,7 @@ class Levels:
 
     @property
     def rate(self) -> float:
-        """Steps of a unit of the value."""
+        """Steps per unit of the value."""
         return float(1 / self.step)
 
     @property
@@ -113,15 +113,15 @@ class Levels:
 
     @property
     def reach(self) -> int:
-        """What a row counts for at the most, in steps."""
+        """Largest contribution of a row, in steps."""
         return max(abs(self.offset), abs(self.top + self.offset))
 
 
 def levels_of(quantity: Sum, weight: int, epsilon: Fraction) -> Levels:
-    """Choose the grid of a sum from its bounds, the rows of a unit and epsilon alone.
+    """Return the grid of a sum, which depends only on bounds, rows per unit and epsilon.
 
-    Whole numbers have steps of 1, or of a fraction that their middle is on; others steps of at
-    most 2^-20 of the noise.
+    Integers have steps of 1, or of a fraction that contains their middle; other numbers have steps
+    of at most 2^-20 of the noise.
     """
     low, high = _bounds(quantity.place)
     width, half = Fraction(high) - Fraction(low), (Fraction(high) - Fraction(low)) / 2
@@ -138,7 +138,7 @@ def levels_of(quantity: Sum, weight: int, epsilon: Fraction) -> Levels:
 
 
 def _fitted(low: float, high: float, step: Fraction, power: int) -> Levels:
-    """Find the ends of the whole numbers, computed as the database computes them."""
+    """Return the levels, with limits computed exactly as the database computes values."""
     rate, middle = float(1 / step), (low + high) / 2
     if power == 2:
         top = max(_level((end - middle) * (end - middle), rate) for end in (low, high))
@@ -149,7 +149,7 @@ def _fitted(low: float, high: float, step: Fraction, power: int) -> Levels:
 
 
 def cells_of(place: Place) -> Levels:
-    """Cut the range of a column into cells: its whole numbers, or a million."""
+    """Split the range of a column into cells: its integers, or about a million."""
     low, high = _bounds(place)
     if _is_whole(place) and high - low <= _WIDE:
         return Levels(low, high, Fraction(1), int(high - low), rounding=0.0)
@@ -163,7 +163,7 @@ def _level(value: float, rate: float) -> int:
 
 
 def _bounds(place: Place) -> tuple[float, float]:
-    if place.listed.bounds is None:  # checked where the query was read
+    if place.listed.bounds is None:  # checked when the query was parsed
         raise AssertionError
     return place.listed.bounds
 
@@ -175,9 +175,9 @@ def _is_whole(place: Place) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Noisy:
-    """A noisy number, the standard deviation of its noise, and the value that it stands for.
+    """A noisy number, the standard deviation of its noise, and its scale.
 
-    A sum is `number` steps; `start` and `step` turn what a value is in steps into the value.
+    A sum is `number` steps; `start` and `step` convert steps into values.
     """
 
     number: int | float
@@ -190,13 +190,13 @@ class Noisy:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One number of an answer, and the standard deviation of the noise in it, nearly."""
+    """One number of an answer, and the approximate standard deviation of its noise."""
 
     value: int | float
     std: float
 
 
-def _plain(noisy: Sequence[Noisy]) -> Cell:
+def _unchanged(noisy: Sequence[Noisy]) -> Cell:
     return Cell(noisy[0].number, noisy[0].std)
 
 
@@ -212,7 +212,9 @@ def _mean(noisy: Sequence[Noisy]) -> Cell:
 def _variance(noisy: Sequence[Noisy], *, sample: bool) -> Cell:
     count, first, second = noisy
     n = max(2 if sample else 1, count.number)
-    above = first.start + first.step * first.number / n - first.middle  # mean, from the middle
+    above = (
+        first.start + first.step * first.number / n - first.middle
+    )  # mean, relative to the middle
     squares = second.start + second.step * second.number / n
     low, high = second.bounds
     factor = n / (n - 1) if sample else 1.0
@@ -232,9 +234,9 @@ def _deviation(noisy: Sequence[Noisy], *, sample: bool) -> Cell:
 
 
 MAKERS: dict[str, Callable[[Sequence[Noisy]], Cell]] = {
-    "COUNT": _plain,
-    "SUM": _plain,
-    "QUANTILE": _plain,
+    "COUNT": _unchanged,
+    "SUM": _unchanged,
+    "QUANTILE": _unchanged,
     "AVG": _mean,
     "VARIANCE": lambda noisy: _variance(noisy, sample=True),
     "VAR_POP": lambda noisy: _variance(noisy, sample=False),

@@ -1,8 +1,8 @@
-"""A query as it is understood: tables, rows, groups, aggregates, HAVING and ORDER BY.
+"""Parsed queries: tables, rows, groups, aggregates, HAVING and ORDER BY.
 
-HAVING and ORDER BY: computed on noisy outputs, which may be looked at as one likes.
+HAVING and ORDER BY are computed on noisy outputs, so they cost nothing more.
 
-NULL is None, and what is compared with it is unknown. A division by 0 is NULL, as in the database.
+NULL is None, and comparisons with it are unknown. Division by 0 is NULL, as in the database.
 """
 
 import math
@@ -34,12 +34,12 @@ _NAMES = {
     "Variance": "VARIANCE", "VariancePop": "VAR_POP", "Stddev": "STDDEV",
     "StddevSamp": "STDDEV", "StddevPop": "STDDEV_POP",
 }  # fmt: skip
-_SPELT = {"VAR": "VARIANCE", "STDDEV_SAMP": "STDDEV", "VAR_SAMP": "VARIANCE"}  # not sqlglot's own
+_SPELT = {"VAR": "VARIANCE", "STDDEV_SAMP": "STDDEV", "VAR_SAMP": "VARIANCE"}  # unknown to sqlglot
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function of the rows of a group, by its name, and the quantities that it needs."""
+    """An aggregate function of a group, and the quantities that it needs."""
 
     name: str
     label: str
@@ -47,12 +47,12 @@ class Aggregate:
 
 
 def is_aggregate(node: Any) -> bool:  # noqa: ANN401 - sqlglot's
-    """Tell whether a node is one of the functions."""
+    """Return whether a node is an aggregate function."""
     return node_type(node) == "Count" or node_type(node) in _NAMES or _spelt(node) is not None
 
 
 def aggregate_of(node: Any, sources: Sources, values: Sequence[object]) -> Aggregate:  # noqa: ANN401
-    """Return the function that a node is, of listed columns."""
+    """Return the aggregate of a node, over listed columns."""
     if node_type(node) == "Count":
         return _count(node, sources)
     spelt = _spelt(node)
@@ -68,7 +68,7 @@ def aggregate_of(node: Any, sources: Sources, values: Sequence[object]) -> Aggre
 
 
 def _spelt(node: Any) -> str | None:  # noqa: ANN401 - sqlglot's
-    """Return a function that sqlglot does not know by itself."""
+    """Return an aggregate function that sqlglot does not know, or None."""
     if node_type(node) != "Anonymous" or len(node.args.get("expressions") or []) != 1:
         return None
     return _SPELT.get(str(node.this).upper())
@@ -84,7 +84,7 @@ def _count(node: Any, sources: Sources) -> Aggregate:  # noqa: ANN401 - sqlglot'
         place = _listed(inner, sources)
         return Aggregate("COUNT", f"COUNT({place.name})", (Count(place),))
     refuse_extras(inner, "expressions")
-    columns = [strip_brackets(one) for one in inner.args["expressions"]]
+    columns = [strip_brackets(item) for item in inner.args["expressions"]]
     if len(columns) != 1:
         raise RefusedError("COUNT(DISTINCT ...) takes one column.")
     if sources.is_unit(columns[0]):
@@ -123,7 +123,7 @@ def _listed(node: Any, sources: Sources) -> Place:  # noqa: ANN401 - sqlglot's
             refusal(node)
             if node_type(node) == "Star"
             else RefusedError(
-                "Functions of a query take a listed column each, and nothing that is computed."
+                "Aggregate functions take one listed column each, not an expression."
             )
         )
     return sources.find(node)
@@ -133,16 +133,16 @@ def _bounded(node: Any, sources: Sources, name: str) -> Place:  # noqa: ANN401 -
     place = _listed(node, sources)
     if place.listed.bounds is None:
         raise RefusedError(
-            f"{name} takes a column with bounds; the policy gives none for"
+            f"{name} needs a column with bounds. The policy has no bounds for"
             f" '{printable(place.name)}'."
         )
     return place
 
 
 Value = int | float | str | bool | None
-Row = Sequence[Value]  # keys, then what every aggregate of the query gave
+Row = Sequence[Value]  # keys, then all aggregates of the query
 Step = Callable[[Row], Value]
-Find = Callable[[Any], int | None]  # where in a row what a node names is
+Find = Callable[[Any], int | None]  # position in a row of what a node names
 
 _DEPTH = 60
 
@@ -151,7 +151,7 @@ def _compare(name: str, a: Value, b: Value) -> bool | None:
     if a is None or b is None:
         return None
     if isinstance(a, str) != isinstance(b, str):
-        raise RefusedError("Only values of one kind can be compared with each other.")
+        raise RefusedError("Only values of the same kind can be compared.")
     order = (a > b) - (a < b)  # type: ignore[operator]
     return {"EQ": order == 0, "NEQ": order != 0, "LT": order < 0, "LTE": order <= 0,
             "GT": order > 0, "GTE": order >= 0}[name]  # fmt: skip
@@ -161,51 +161,51 @@ def _calculate(name: str, a: Value, b: Value) -> Value:
     if a is None or b is None:
         return None
     if isinstance(a, str) or isinstance(b, str):
-        raise RefusedError("A text cannot be calculated with.")
+        raise RefusedError("Arithmetic needs numbers, not text.")
     x, y = float(a), float(b)
     if name == "Div":
         return x / y if y else None
-    found = {"Add": x + y, "Sub": x - y, "Mul": x * y}[name]
-    return found if math.isfinite(found) else None
+    result = {"Add": x + y, "Sub": x - y, "Mul": x * y}[name]
+    return result if math.isfinite(result) else None
 
 
-def _both(name: str, a: Value, b: Value) -> bool | None:
-    told = {None if one is None else bool(one) for one in (a, b)}
+def _connect(name: str, a: Value, b: Value) -> bool | None:
+    truths = {None if value is None else bool(value) for value in (a, b)}
     settling = name == "Or"
-    if settling in told:
+    if settling in truths:
         return settling
-    return None if None in told else not settling
+    return None if None in truths else not settling
 
 
 _PAIRS: dict[str, Callable[[str, Value, Value], Value]] = {
     **dict.fromkeys(("EQ", "NEQ", "LT", "LTE", "GT", "GTE"), _compare),
     **dict.fromkeys(("Add", "Sub", "Mul", "Div"), _calculate),
-    **dict.fromkeys(("And", "Or"), _both),
+    **dict.fromkeys(("And", "Or"), _connect),
 }
 
 
 class After:
-    """Makes steps of nodes; `find` says where a key, an alias or an aggregate is in a row."""
+    """Compiles nodes into functions of a row; `find` locates keys, aliases and aggregates."""
 
     def __init__(self, find: Find, values: Sequence[object]) -> None:
         self._find, self._values = find, values
         self._depth = 0
 
     def step(self, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
-        """Return what computes a node for a row."""
+        """Return the function that computes a node for a row."""
         node = strip_brackets(node)
         at = self._find(node)
         if at is not None:
             return lambda row: row[at]
         self._depth += 1
         if self._depth > _DEPTH:
-            raise RefusedError("The query is nested too deeply; write it in a simpler way.")
+            raise RefusedError("The query is nested too deeply. Simplify it.")
         try:
-            return self._made(node)
+            return self._compile(node)
         finally:
             self._depth -= 1
 
-    def _made(self, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
+    def _compile(self, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
         kind = node_type(node)
         if kind in _PAIRS:
             return self._pair(kind, node)
@@ -215,7 +215,7 @@ class After:
         if kind == "Not":
             refuse_extras(node, "this")
             inner = self.step(node.this)
-            return lambda row: None if (found := inner(row)) is None else not found
+            return lambda row: None if (truth := inner(row)) is None else not truth
         if kind == "Neg":
             refuse_extras(node, "this")
             inner = self.step(node.this)
@@ -226,14 +226,14 @@ class After:
 
     def _pair(self, kind: str, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
         refuse_extras(node, "this", "expression", "typed", "safe")
-        one, other = self.step(node.this), self.step(node.expression)
+        first, second = self.step(node.this), self.step(node.expression)
         work = _PAIRS[kind]
-        return lambda row: work(kind, one(row), other(row))
+        return lambda row: work(kind, first(row), second(row))
 
     def _between(self, node: Any) -> Step:  # noqa: ANN401 - sqlglot's
         refuse_extras(node, "this", "low", "high")
         x, low, high = (self.step(node.args[name]) for name in ("this", "low", "high"))
-        return lambda row: _both(
+        return lambda row: _connect(
             "And", _compare("GTE", x(row), low(row)), _compare("LTE", x(row), high(row))
         )
 
@@ -243,14 +243,14 @@ _OUTPUTS, _KEYS = 100, 8
 
 
 class Output(NamedTuple):
-    """A column of the answer: its name, and where in a row of keys and aggregates it is."""
+    """A column of the answer: its name, and its position among keys and aggregates."""
 
     label: str
     at: int
 
 
 class Order(NamedTuple):
-    """What the answer is sorted by."""
+    """One term of ORDER BY."""
 
     step: Step
     descending: bool
@@ -259,7 +259,7 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a SELECT asks for; `where` is still a tree, to be written for an engine."""
+    """A parsed SELECT; `where` is still a tree, to be written for an engine."""
 
     sources: Sources
     where: Any
@@ -274,20 +274,20 @@ class Query:
 
 
 def read_query(text: str, tables: Mapping[str, Table], values: Sequence[object]) -> Query:
-    """Understand a query, or refuse it."""
+    """Parse a query, or raise RefusedError."""
     select, count = parse(text)
     if count != len(values):
         raise RefusedError(
-            f"The query leaves {count} values open by ?, and {len(values)} were given."
+            f"The query has {count} ? and needs as many values. Got {len(values)} instead."
         )
     try:
         return _Reader(select, tables, tuple(values)).read()
     except RecursionError:
-        raise RefusedError("The query is nested too deeply; write it in a simpler way.") from None
+        raise RefusedError("The query is nested too deeply. Simplify it.") from None
 
 
 class _Reader:
-    """Reads one SELECT."""
+    """Parses one SELECT."""
 
     def __init__(
         self,
@@ -307,9 +307,9 @@ class _Reader:
         for node in self._select.args["expressions"]:
             self._outputs.append(self._output(node))
         if not self._outputs or len(self._outputs) > _OUTPUTS:
-            raise RefusedError(f"A query must ask for 1 to {_OUTPUTS} columns.")
+            raise RefusedError(f"A query must SELECT 1 to {_OUTPUTS} columns.")
         having, orders = self._having(), self._ordered()
-        self._rehearse([*([having] if having else []), *(one.step for one in orders)])
+        self._rehearse([*([having] if having else []), *(order.step for order in orders)])
         return Query(
             self._sources,
             where,
@@ -324,8 +324,8 @@ class _Reader:
         )
 
     def _rehearse(self, steps: Sequence[Step]) -> None:
-        """See that what comes after the noise fits together, before anything is charged."""
-        keys: list[Value] = [0 if one.listed.column.kind == "number" else "" for one in self._keys]
+        """Run HAVING and ORDER BY on sample values, to raise errors before the charge."""
+        keys: list[Value] = [0 if key.listed.column.kind == "number" else "" for key in self._keys]
         for step in steps:
             step([*keys, *[0.5] * len(self._aggregates)])
 
@@ -343,10 +343,10 @@ class _Reader:
         refuse_extras(group, "expressions")
         nodes = [strip_brackets(node) for node in group.args.get("expressions") or []]
         if not nodes or len(nodes) > _KEYS or any(node_type(node) != "Column" for node in nodes):
-            raise RefusedError(f"GROUP BY takes 1 to {_KEYS} listed columns, by their names.")
+            raise RefusedError(f"GROUP BY takes the names of 1 to {_KEYS} listed columns.")
         if any(map(self._sources.is_unit, nodes)):
             raise RefusedError(
-                "A query cannot GROUP BY the unit: what one unit has would be told of."
+                "A query cannot GROUP BY the unit, because that would reveal single units."
             )
         return tuple(dict.fromkeys(map(self._sources.find, nodes)))
 
@@ -361,38 +361,38 @@ class _Reader:
             return Output(alias or self._labels()[at - len(self._keys)], at)
         if node_type(node) != "Column":
             raise RefusedError(
-                "A query must SELECT counts, sums, averages, variances and quantiles of listed"
+                "A query can SELECT only counts, sums, averages, variances and quantiles of listed"
                 " columns, and columns of GROUP BY."
             )
         place = self._sources.find(node)
         if place not in self._keys:
             raise RefusedError(
-                f"The column '{printable(place.name)}' can be told only as one of GROUP BY."
+                f"Column '{printable(place.name)}' can be selected only if it is in GROUP BY."
             )
         return Output(alias or place.name, self._keys.index(place))
 
     def _labels(self) -> list[str]:
-        return [one.label for one in self._aggregates]
+        return [aggregate.label for aggregate in self._aggregates]
 
     def _aggregate(self, node: Any) -> int:  # noqa: ANN401 - sqlglot's
-        """Return where in a row an aggregate is; each is there once."""
-        found = aggregate_of(node, self._sources, self._values)
-        return len(self._keys) + self._aggregates.setdefault(found, len(self._aggregates))
+        """Return the position of an aggregate in a row; equal aggregates share one."""
+        aggregate = aggregate_of(node, self._sources, self._values)
+        return len(self._keys) + self._aggregates.setdefault(aggregate, len(self._aggregates))
 
     def _find(self, node: Any, *, names_first: bool) -> int | None:  # noqa: ANN401 - sqlglot's
-        """Return where in a row an aggregate, a key or a named output is."""
+        """Return the position in a row of an aggregate, a key or a named output."""
         if is_aggregate(node):
             return self._aggregate(node)
         if node_type(node) != "Column":
             return None
-        ways: list[Callable[[Any], int | None]] = [self._key, self._named]
+        ways: list[Callable[[Any], int | None]] = [self._key, self._output_index]
         for way in reversed(ways) if names_first else ways:
             at = way(node)
             if at is not None:
                 return at
         raise RefusedError(
-            "HAVING and ORDER BY take what the query SELECTs, columns of GROUP BY, and functions"
-            " of groups."
+            "HAVING and ORDER BY can use only SELECTed columns, columns of GROUP BY, and"
+            " aggregate functions."
         )
 
     def _key(self, node: Any) -> int | None:  # noqa: ANN401 - sqlglot's
@@ -402,17 +402,17 @@ class _Reader:
             return None
         return self._keys.index(place) if place in self._keys else None
 
-    def _named(self, node: Any) -> int | None:  # noqa: ANN401 - sqlglot's
+    def _output_index(self, node: Any) -> int | None:  # noqa: ANN401 - sqlglot's
         if argument(node, "table") is not None:
             return None
-        name = match_name(*name_of(node.this), [one.label for one in self._outputs])
-        return next((one.at for one in self._outputs if one.label == name), None)
+        name = match_name(*name_of(node.this), [output.label for output in self._outputs])
+        return next((output.at for output in self._outputs if output.label == name), None)
 
     def _having(self) -> Step | None:
         node = self._clause("having")
         if node is None:
             return None
-        return After(lambda one: self._find(one, names_first=False), self._values).step(node)
+        return After(lambda item: self._find(item, names_first=False), self._values).step(node)
 
     def _ordered(self) -> tuple[Order, ...]:
         order = argument(self._select, "order")
@@ -428,20 +428,20 @@ class _Reader:
         if node_type(what) == "Literal":
             number = value_of(what, ()).value
             if not isinstance(number, int) or not 1 <= number <= len(self._outputs):
-                raise RefusedError("ORDER BY takes numbers of columns that the query SELECTs.")
+                raise RefusedError("A number in ORDER BY must be that of a SELECTed column.")
             at = self._outputs[number - 1].at
             return Order(lambda row: row[at], down, nulls)
-        made = After(lambda one: self._find(one, names_first=True), self._values)
-        return Order(made.step(what), down, nulls)
+        steps = After(lambda item: self._find(item, names_first=True), self._values)
+        return Order(steps.step(what), down, nulls)
 
     def _number(self, name: str) -> int | None:
         clause = argument(self._select, name)
         if clause is None:
             return None
         if node_type(clause) not in ("Limit", "Offset"):
-            raise RefusedError("The number of rows must be told by LIMIT and OFFSET.")
+            raise RefusedError("The number of rows must be set with LIMIT and OFFSET.")
         refuse_extras(clause, "expression")
-        found = value_of(strip_brackets(clause.args["expression"]), self._values).value
-        if not isinstance(found, int) or found < 0:
-            raise RefusedError(f"{name.upper()} takes a whole number of at least 0.")
-        return found
+        number = value_of(strip_brackets(clause.args["expression"]), self._values).value
+        if not isinstance(number, int) or number < 0:
+            raise RefusedError(f"{name.upper()} takes an integer >= 0.")
+        return number

@@ -1,6 +1,4 @@
-"""What the owner of a database allows, held against the database.
-
-What the owner of a database allows: the budget, the tables, whose rows they hold, and columns.
+"""Policies: the budget, tables and columns that the owner of a database allows.
 
 ::
 
@@ -20,8 +18,8 @@ What the owner of a database allows: the budget, the tables, whose rows they hol
     sex = {keys = [0, 1]}
     ward = {}
 
-A column that is not listed cannot be named, and one without bounds cannot be added up. The ledger
-is a file next to the policy; ``ledger = "none"`` gives every program the whole budget.
+Queries can name only listed columns, and sum only columns with bounds. The ledger is a file next
+to the policy; ``ledger = "none"`` gives every program the whole budget.
 """
 
 import math
@@ -49,9 +47,9 @@ from veil.dp.sql.engine import (
 )
 
 Key = str | int | float | bool | None
-_BYTES = 10_000_000  # of a file
-_LARGEST, _LEAST = 1e30, 1e-30  # bounds of a column, and how far apart
-_KEYS = 100_000  # of a column
+_BYTES = 10_000_000  # of a policy file
+_LARGEST, _LEAST = 1e30, 1e-30  # magnitude of bounds, and their smallest difference
+_KEYS = 100_000  # per column
 
 
 class _Part(BaseModel):
@@ -62,10 +60,10 @@ NO_LEDGER = "none"
 
 
 class BudgetRule(_Part):
-    """What all answers together may cost, and where that is written down.
+    """The total budget of all answers, and its ledger.
 
-    `ledger` is a file, shared by all programs that name it, or "none": every program that opens
-    the database then has the whole budget, which the owner must say in so many words.
+    `ledger` is a file, shared by all programs that use it, or "none", which must be explicit:
+    every program that opens the database then has the whole budget.
     """
 
     epsilon: Annotated[float, Field(gt=0)]
@@ -77,17 +75,18 @@ class BudgetRule(_Part):
     def _holds(self) -> "BudgetRule":
         if not (self.ledger or "").strip():
             raise _unfit(
-                "'ledger' must be a file that keeps what was spent, as \"people.ledger\", or"
+                "'ledger' must be a file that records spending, such as \"people.ledger\", or"
                 f' "{NO_LEDGER}" if every program may spend the whole budget again'
             )
         return self
 
 
 class ColumnRule(_Part):
-    """What may be done with a column, beyond comparing it.
+    """What queries may do with a column, besides comparing it.
 
-    With ``nullable = false`` the owner says that it has no NULL, where the table does not say so:
-    COUNT(*) then stands for COUNT of the column, too, and epsilon is split over fewer numbers.
+    With ``nullable = false`` the owner asserts that the column has no NULL even if the table does
+    not declare it: COUNT of the column then equals COUNT(*), and epsilon is split over fewer
+    numbers.
     """
 
     bounds: tuple[float, float] | None = None
@@ -96,30 +95,30 @@ class ColumnRule(_Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _lists(cls, given: Any) -> Any:  # noqa: ANN401 - checked right after
-        if not isinstance(given, Mapping):
-            return given
-        made = dict(given)
+    def _lists(cls, data: Any) -> Any:  # noqa: ANN401 - checked right after
+        if not isinstance(data, Mapping):
+            return data
+        fields = dict(data)
         for name in ("bounds", "keys"):
-            if isinstance(made.get(name), list | tuple):
-                made[name] = tuple(map(_plain, made[name]))
-        return made
+            if isinstance(fields.get(name), list | tuple):
+                fields[name] = tuple(map(_native, fields[name]))
+        return fields
 
     @model_validator(mode="after")
     def _holds(self) -> "ColumnRule":
         if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
-            raise _unfit("'bounds' must be two numbers, the lower one first")
+            raise _unfit("'bounds' must be two numbers, the lower first")
         if self.bounds is not None and not _usable(*self.bounds):
-            raise _unfit(f"'bounds' must be 0 or from {_LEAST:g} to {_LARGEST:g} in size")
+            raise _unfit(f"'bounds' must be 0 or from {_LEAST:g} to {_LARGEST:g} in magnitude")
         if self.keys is not None:
             _check_keys(self.keys)
         return self
 
 
 class TableRule(_Part):
-    """Whose rows a table holds, how many of a unit count, and which columns may be named.
+    """The unit of a table, how many rows per unit count, and the listed columns.
 
-    Without a `unit` every row is a unit of its own.
+    Without a `unit`, every row is a separate unit.
     """
 
     unit: str | None = None
@@ -131,39 +130,40 @@ class TableRule(_Part):
     def _holds(self) -> "TableRule":
         if self.unit is None and (self.max_rows, self.max_groups) != (1, 1):
             raise _unfit(
-                "'max_rows' and 'max_groups' need a 'unit': without one every row is a unit"
+                "'max_rows' and 'max_groups' need a 'unit', because without one every row is a"
+                " unit"
             )
         return self
 
 
 class Policy(_Part):
-    """The whole policy, as it is written down."""
+    """A whole policy."""
 
     budget: BudgetRule
     tables: Annotated[dict[str, TableRule], Field(min_length=1)]
 
 
 class Loaded(NamedTuple):
-    """A policy, and the folder that its ledger is looked up in."""
+    """A policy, and the folder of its ledger."""
 
     policy: Policy
     folder: Path
 
     @property
     def ledger(self) -> Path | None:
-        """Where the budget is kept, if it is."""
-        named = self.policy.budget.ledger
-        return None if named in (None, NO_LEDGER) else self.folder / Path(named).expanduser()
+        """Path of the ledger, or None."""
+        name = self.policy.budget.ledger
+        return None if name in (None, NO_LEDGER) else self.folder / Path(name).expanduser()
 
 
-def load_policy(given: object) -> Loaded:
-    """Read a policy from a mapping or a TOML file; whatever is wrong with it is said at once."""
-    if isinstance(given, Policy):
-        return Loaded(given, Path())
-    if isinstance(given, Mapping):
-        return Loaded(_checked(given), Path())
-    if isinstance(given, str | Path):
-        path = Path(given)
+def load_policy(source: object) -> Loaded:
+    """Return a policy from a mapping or a TOML file, or raise InputError."""
+    if isinstance(source, Policy):
+        return Loaded(source, Path())
+    if isinstance(source, Mapping):
+        return Loaded(_checked(source), Path())
+    if isinstance(source, str | Path):
+        path = Path(source)
         return Loaded(_checked(_read(path)), path.parent)
     raise InputError("A policy must be a mapping or the path of a TOML file.")
 
@@ -171,28 +171,28 @@ def load_policy(given: object) -> Loaded:
 def _read(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > _BYTES:
-            raise InputError(f"The policy {path} must have at most {_BYTES:,} bytes.")
+            raise InputError(f"The policy {path} must be at most {_BYTES:,} bytes.")
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise InputError(f"The policy {path} cannot be read: {reason}.") from None
+        raise InputError(f"Cannot read the policy {path}: {reason}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         raise InputError(
-            f"The policy {path} must be a TOML file in UTF-8; check its quotes and brackets."
+            f"The policy {path} must be a TOML file in UTF-8. Check its quotes and brackets."
         ) from None
     except RecursionError:
         raise InputError(f"The policy {path} is nested too deeply.") from None
 
 
-def _checked(given: Mapping[str, Any]) -> Policy:
+def _checked(data: Mapping[str, Any]) -> Policy:
     try:
-        return Policy.model_validate(dict(given))
+        return Policy.model_validate(dict(data))
     except ValidationError as error:
         raise InputError(_sentence(error.errors())) from None
 
 
-def _plain(value: object) -> object:
-    """Return a day or a time as it is compared; a number of NumPy as one of Python."""
+def _native(value: object) -> object:
+    """Return a date or time in canonical form, and a NumPy number as a Python one."""
     if isinstance(value, datetime | date):
         return canonical(value)
     item = getattr(value, "item", None)
@@ -200,7 +200,7 @@ def _plain(value: object) -> object:
 
 
 def _usable(low: float, high: float) -> bool:
-    """Tell whether no arithmetic with bounds is too large or too small for doubles."""
+    """Return whether arithmetic with these bounds stays within the range of doubles."""
     sizes = [abs(end) for end in (low, high) if end] + [high - low]
     return all(_LEAST <= size <= 2 * _LARGEST for size in sizes)
 
@@ -215,7 +215,7 @@ def _check_keys(keys: tuple[Key, ...]) -> None:
             raise _unfit("'keys' must be finite")
     kinds = {isinstance(key, str) for key in keys if key is not None}
     if len(kinds) > 1:
-        raise _unfit("'keys' must be all numbers or all texts")
+        raise _unfit("'keys' must be all numbers or all strings")
 
 
 def _unfit(sentence: str) -> PydanticCustomError:
@@ -223,17 +223,17 @@ def _unfit(sentence: str) -> PydanticCustomError:
 
 
 def _sentence(details: list[ErrorDetails]) -> str:
-    """Render the most telling error in one sentence: a misspelt name comes first."""
-    detail = min(details, key=lambda each: each["type"] != "extra_forbidden")
+    """Return the most useful error as one sentence; misspelt names come first."""
+    detail = min(details, key=lambda item: item["type"] != "extra_forbidden")
     place = ".".join(part for part in map(str, detail["loc"]) if "[" not in part) or "its top"
     if detail["type"] == "extra_forbidden":
-        return f"The policy has an entry '{place}' that is not known; check its spelling."
+        return f"The policy has an unknown entry '{place}'. Check its spelling."
     if detail["type"] == "missing":
-        return f"The policy lacks '{place}'; add it."
+        return f"The policy needs '{place}'. Add it."
     if detail["type"] == "unfit":
         return f"In the policy, at {place}: {detail['msg']}."
-    said = detail["msg"].replace("Input should be", "must be").partition(", got ")[0]
-    return f"In the policy, {place} {said[:1].lower() + said[1:]}."
+    message = detail["msg"].replace("Input should be", "must be").partition(", got ")[0]
+    return f"In the policy, {place} {message[:1].lower() + message[1:]}."
 
 
 _WHOLE = 2**63
@@ -241,16 +241,16 @@ _WHOLE = 2**63
 
 @dataclass(frozen=True, slots=True)
 class ListedColumn:
-    """A column that may be named: what it is, and what may be done with it."""
+    """A column that queries can name, with its rule."""
 
     column: Column
     bounds: tuple[float, float] | None
-    keys: tuple[Key, ...] | None  # in their own order, as they are compared
+    keys: tuple[Key, ...] | None  # sorted, in canonical form
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that may be asked; without a `unit` a row is a unit."""
+    """A table that can be queried; without a `unit`, each row is a unit."""
 
     name: str
     sql: str
@@ -261,48 +261,51 @@ class Table:
 
 
 def tables_of(policy: Policy, engine: Engine) -> dict[str, Table]:
-    """Return the tables of a policy as they are in a database, or say what is missing."""
+    """Return the tables of a policy, checked against the database."""
     return {name: _table(name, rule, engine) for name, rule in policy.tables.items()}
 
 
 def _table(name: str, rule: TableRule, engine: Engine) -> Table:
-    found = engine.table(name)
-    if found is None:
+    source = engine.table(name)
+    if source is None:
         raise InputError(
-            f"The policy lists the table '{printable(name)}', which the database does not have; it"
-            " must be a table and not a view, since a row of a view can be of several units."
+            f"The policy lists table '{printable(name)}', but the database has no such table."
+            " Views are not allowed, because a row of a view can belong to several units."
         )
-    unit = None if rule.unit is None else _column(name, rule.unit, found)
-    listed = {one: _listed(name, one, its, found) for one, its in rule.columns.items()}
-    columns = [quote_name(one.name) for one in [unit] if one] + list(map(quote_name, listed))
+    unit = None if rule.unit is None else _column(name, rule.unit, source)
+    listed = {
+        column: _listed(name, column, column_rule, source)
+        for column, column_rule in rule.columns.items()
+    }
+    columns = [quote_name(column.name) for column in [unit] if column] + list(
+        map(quote_name, listed)
+    )
     try:
-        nothing = select(columns or ["1"], f"{found.sql} LIMIT 0")
+        nothing = select(columns or ["1"], f"{source.sql} LIMIT 0")
         engine.run([Statement(nothing, ())])
     except Exception:  # noqa: BLE001 - of the engine, whichever it is
-        raise InputError(
-            f"The database does not let this user read the table '{printable(name)}'."
-        ) from None
-    return Table(name, found.sql, unit, rule.max_rows, rule.max_groups, listed)
+        raise InputError(f"This database user cannot read table '{printable(name)}'.") from None
+    return Table(name, source.sql, unit, rule.max_rows, rule.max_groups, listed)
 
 
-def _column(table: str, name: str, found: FoundTable) -> Column:
+def _column(table: str, name: str, source: FoundTable) -> Column:
     where = f"'{printable(table)}.{printable(name)}'"
-    if name not in found.columns:
-        raise InputError(f"The policy names the column {where}, which the database does not have.")
-    column = found.columns[name]
+    if name not in source.columns:
+        raise InputError(f"The policy lists column {where}, but the database has no such column.")
+    column = source.columns[name]
     if column is None:
         raise InputError(
-            f"The column {where} is of a type that is not read: it must hold numbers, texts, truth"
-            " values, days or times."
+            f"Column {where} has an unsupported type. It must contain numbers, text, booleans,"
+            " dates or times."
         )
     return column
 
 
-def _listed(table: str, name: str, rule: ColumnRule, found: FoundTable) -> ListedColumn:
+def _listed(table: str, name: str, rule: ColumnRule, source: FoundTable) -> ListedColumn:
     where = f"'{printable(table)}.{printable(name)}'"
-    column = _typed(_column(table, name, found), rule, where)
+    column = _typed(_column(table, name, source), rule, where)
     if rule.bounds is not None and column.kind != "number":
-        raise InputError(f"The column {where} has bounds, but does not hold numbers.")
+        raise InputError(f"Column {where} has bounds in the policy, but does not contain numbers.")
     keys = None if rule.keys is None else tuple(_key(key, column, where) for key in rule.keys)
     if keys is not None:
         keys = tuple(sorted(dict.fromkeys(keys), key=order))
@@ -311,12 +314,12 @@ def _listed(table: str, name: str, rule: ColumnRule, found: FoundTable) -> Liste
 
 
 def _typed(column: Column, rule: ColumnRule, where: str) -> Column:
-    """Take the kind of a column that is of no type from what the policy says of it."""
+    """Infer the kind of a column without a type from the policy."""
     if column.read != ANY:
         return column
     if rule.bounds is None and not rule.keys:
         raise InputError(
-            f"The column {where} is of no type; declare one, or give it bounds or keys in the"
+            f"Column {where} has no declared type. Declare one, or add bounds or keys to the"
             " policy."
         )
     texts = any(isinstance(key, str) for key in rule.keys or ())
@@ -324,27 +327,27 @@ def _typed(column: Column, rule: ColumnRule, where: str) -> Column:
 
 
 def order(key: Key) -> tuple[bool, Key]:
-    """Sort keys by themselves, with NULL before all others."""
+    """Return a sort key: NULL first, then by value."""
     return (key is not None, 0 if key is None else key)
 
 
 def _key(key: Key, column: Column, where: str) -> Key:
-    """Return a key as it is compared."""
+    """Return a key in canonical form, or raise InputError."""
     if key is None:
         return None
     if column.kind == "time":
         key = canonical(key)
     if isinstance(key, str) != (column.kind != "number") or key is None:
-        raise InputError(f"The keys of the column {where} must be of the kind that it holds.")
+        raise InputError(f"The keys of column {where} must have the type of the column.")
     if isinstance(key, str) and not storable(key):
-        raise InputError(f"The keys of the column {where} must be texts in Unicode without NUL.")
+        raise InputError(f"The keys of column {where} must be Unicode text without NUL.")
     if column.whole and not (isinstance(key, int) and -_WHOLE <= key < _WHOLE):
-        raise InputError(f"The keys of the column {where} must be whole numbers of 64 bits.")
+        raise InputError(f"The keys of column {where} must be 64-bit integers.")
     return key
 
 
 def storable(text: str) -> bool:
-    """Tell whether every engine can compare a text: no NUL, no halves of characters."""
+    """Return whether every engine can compare a string: no NUL, no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

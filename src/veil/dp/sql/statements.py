@@ -1,16 +1,16 @@
-"""The statements of a plan, written for an engine: rows, samples, joins and sums.
+"""Write the statements of a plan for an engine: rows, samples, joins and sums.
 
-What of a unit counts: a uniform sample of its rows in each group, and of its groups.
-Which ones is decided by a hash of a secret seed, the unit, the group, and the place of a row among
-the unit's own rows of that group in the order of their values. So for every seed a unit's rows
-decide alone what of it counts, and one unit more or less changes nothing of another: that is what
-the sensitivities are proved by. The order in which rows are stored plays no part; rows that are
-equal in all that is used may be exchanged.
+A uniform sample of each unit's rows in each group counts, and a uniform sample of its groups. The
+sample is decided by a hash of a secret seed, the unit, the group, and the rank of a row among the
+unit's rows in that group, sorted by value. For every seed, a unit's sample therefore depends only
+on its own rows, and adding or removing one unit does not affect any other: the sensitivities are
+proved from this. The storage order of rows does not matter; rows that are equal in all columns
+used are interchangeable.
 
-The same sample as `veil.dp.sql.statements`, for sums, where joins are faster than windows.
-Most units have no more rows than count, and are added up as they are; windows see the others
-alone. A group is chosen by the least hash; where two groups of a unit have the same one, which
-happens once in 2^64, the least key decides, so that even then the unit alone does.
+`sum_groups` takes such samples for sums on engines where joins are faster than window functions.
+Most units have no more rows than count, and are summed directly; window functions process only the
+others. A group is selected by the smallest hash. If two groups of a unit have the same hash, which
+happens once in 2^64, the smallest key decides, so that even then only the unit's rows matter.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ from veil.dp.sql.quantities import TINY, Count, Distinct, Levels, Quantity, Rank
 from veil.dp.sql.query import Query
 from veil.dp.sql.schema import Key
 
-_FEW = 64  # keys that have a mark each
+_FEW = 64  # keys bound one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +49,25 @@ class Rows:
 
     @property
     def groups(self) -> list[str]:
-        """The names of the columns that groups are made by."""
+        """Names of the columns to group by."""
         return [f"g{i}" for i in range(self.keys)]
 
     @property
     def numbers(self) -> list[str]:
-        """The names of the columns of values."""
+        """Names of the value columns."""
         return [f"v{i}" for i in range(self.values)]
 
 
 def rows_of(plan: Plan, bindings: Bindings, values: Sequence[str]) -> Rows:
-    """Write the rows after JOIN and WHERE; values are written already."""
+    """Write the rows after JOIN and WHERE; `values` are SQL expressions."""
     query = plan.query
     keys = [_key(place, bindings) for place in query.keys]
     parts = [f"{sql} AS g{i}" for i, (sql, _) in enumerate(keys)]
     parts += [f"{sql} AS v{i}" for i, sql in enumerate(values)]
     tests = [test for _, test in keys]
     if query.where is not None:
-        made = Conditions(query.sources, bindings, query.values)
-        tests.append(made.condition(query.where))
+        conditions = Conditions(query.sources, bindings, query.values)
+        tests.append(conditions.condition(query.where))
     unit = _unit(query, bindings)
     if unit is not None:
         parts.insert(0, f"{unit} AS u")
@@ -94,7 +94,7 @@ def _tables(query: Query, bindings: Bindings) -> str:
 
 
 def _key(place: Place, bindings: Bindings) -> tuple[str, str]:
-    """Return a key as it is grouped by, and the test of whether a row has a group."""
+    """Return the SQL of a key to group by, and the test that a row has a group."""
     column, terms = place.listed.column, Terms(bindings)
     sql = bindings.speech.read(column, place.sql)
     if column.kind == "number" and not column.whole:
@@ -104,15 +104,17 @@ def _key(place: Place, bindings: Bindings) -> tuple[str, str]:
         if column.kind == "text":
             sql = bindings.speech.key(column, place.sql)
         return sql, f"{sql} IS NOT NULL"
-    named = [key for key in keys if key is not None]
-    tests = [f"{sql} IS NULL"] if len(named) < len(keys) else []
-    if len(named) > _FEW:
-        tests.append(bindings.speech.member(sql, bindings.bind_list(named, _listed_kind(place))))
-    elif named:
-        wanted = [Term(column.kind, sql, whole=column.whole),
-                  *(terms.fixed(constant(key), column.kind) for key in named)]  # fmt: skip
-        x, *others = terms.alike(wanted)
-        tests.append(f"{x.sql} IN ({', '.join(one.sql for one in others)})")
+    constants = [key for key in keys if key is not None]
+    tests = [f"{sql} IS NULL"] if len(constants) < len(keys) else []
+    if len(constants) > _FEW:
+        tests.append(
+            bindings.speech.member(sql, bindings.bind_list(constants, _listed_kind(place)))
+        )
+    elif constants:
+        operands = [Term(column.kind, sql, whole=column.whole),
+                  *(terms.fixed(constant(key), column.kind) for key in constants)]  # fmt: skip
+        x, *others = terms.alike(operands)
+        tests.append(f"{x.sql} IN ({', '.join(term.sql for term in others)})")
     return sql, f"({' OR '.join(tests)})"
 
 
@@ -122,7 +124,7 @@ def _listed_kind(place: Place) -> str:
 
 
 def level_of(place: Place, levels: Levels, bindings: Bindings) -> str:
-    """Write the whole number that stands for a value; NULL stays NULL."""
+    """Write the integer that encodes a value; NULL stays NULL."""
     column, speech = place.listed.column, bindings.speech
     x = speech.read(column, place.sql)
     x = speech.double(x) if column.whole else x
@@ -142,44 +144,44 @@ def level_of(place: Place, levels: Levels, bindings: Bindings) -> str:
 
 
 def _squared(y: str, bindings: Bindings) -> str:
-    """Square a number; what is nearly 0 is 0, since some engines fail where a square is not."""
+    """Write the square of a number; near 0 it is 0, because some engines fail on underflow."""
     tiny, under = bindings.bind(TINY, "number"), bindings.bind(-TINY, "number")
     zero = bindings.bind(0.0, "number")
     return f"(CASE WHEN {y} > {under} AND {y} < {tiny} THEN {zero} ELSE {y} * {y} END)"
 
 
 def value_of(place: Place, bindings: Bindings) -> str:
-    """Write a value as it is compared."""
+    """Write a value in comparable form."""
     return bindings.speech.read(place.listed.column, place.sql)
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many rows of a unit count in a group, and in how many groups; None: in all."""
+    """Maximum rows of a unit per group, and maximum groups; None for all groups."""
 
     rows: int
     groups: int | None
 
 
 def sample_rows(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
-    """Write the rows that count, as a query with the columns u, g0 ... and v0 ..."""
+    """Write the sampled rows as a query with the columns u, g0 ... and v0 ..."""
     seed, digest = bindings.seed(), bindings.speech.digest
     own = ["u", *rows.groups]
     columns = [*own, *rows.numbers]
-    extra, kept = [ranked("row_number", own, rows.numbers, "place")], list[str]()
+    extra, tests = [ranked("row_number", own, rows.numbers, "place")], list[str]()
     if bounds.groups is not None:
         order = [digest(seed, own), *rows.groups]
         extra.append(ranked("dense_rank", ["u"], order, "k"))
-        kept.append(f"k <= {bounds.groups}")
+        tests.append(f"k <= {bounds.groups}")
     inner = select([*columns, *extra], within(rows.sql, "r"))
     by_hash = [digest(seed, [*own, "place"]), "place"]
-    drawn = ranked("row_number", own, by_hash, "drawn")
-    middle = select([*columns, drawn], within(inner, "a"), kept)
+    sampled = ranked("row_number", own, by_hash, "drawn")
+    middle = select([*columns, sampled], within(inner, "a"), tests)
     return select(columns, within(middle, "b"), [f"drawn <= {bounds.rows}"])
 
 
 def count_units(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
-    """Write units with their groups and their number of rows n there, where only that is used."""
+    """Write the sampled groups of each unit, with the bounded number of rows n in each."""
     own = ["u", *rows.groups]
     least = bindings.speech.least("COUNT(*)", str(bounds.rows))
     inner = select([*own, f"{least} AS n"], within(rows.sql, "r"), by=own)
@@ -191,31 +193,33 @@ def count_units(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
 
 
 def sum_groups(rows: Rows, bounds: Bounds, bindings: Bindings) -> str:
-    """Write sums per group: g0 ..., units, n, and two of each value: how many, and their sum."""
+    """Write sums per group: g0 ..., units, n, and the count and sum of each value."""
     own = ["u", *rows.groups]
-    parts = _chosen(rows, bounds, bindings)
+    parts = _select_groups(rows, bounds, bindings)
     single = bounds.groups == 1
     ends = [f"{word}({g}) AS {name}{g}" for g in rows.groups for word, name in _ENDS]
     sums = [f"{word}({v}) AS {name}{v}" for v in rows.numbers for word, name in _SUMS]
     columns = ["u", *ends] if single else own
     by = ["u"] if single else own
-    parts.append(part("e", select([*columns, "COUNT(*) AS n", *sums], "j", by=by), kept=True))
+    parts.append(
+        part("e", select([*columns, "COUNT(*) AS n", *sums], "j", by=by), materialised=True)
+    )
     easy = [f"e.n <= {bounds.rows}"]
     easy += [f"e.{g} IS NOT DISTINCT FROM e.m{g}" for g in rows.groups] if single else []
-    if not rows.numbers:  # which of its rows count makes no difference
+    if not rows.numbers:  # it does not matter which rows count
         totals = ["COUNT(*)", f"SUM(least(n, {bounds.rows}))"]
         return _joined(parts, select([*rows.groups, *totals], "e", by=rows.groups))
     parts += _hard(rows, bounds, bindings, easy)
     simple = ["1 AS units", "n", *(f"{name}{v}" for v in rows.numbers for _, name in _SUMS)]
-    drawn = ["CASE WHEN drawn = 1 THEN 1 ELSE 0 END", "1"]
+    picked = ["CASE WHEN drawn = 1 THEN 1 ELSE 0 END", "1"]
     for v in rows.numbers:
-        drawn += [f"CASE WHEN {v} IS NULL THEN 0 ELSE 1 END", v]
-    both = " UNION ALL ".join(
-        [select([*rows.groups, *simple], "e", easy), select([*rows.groups, *drawn], "picked")]
+        picked += [f"CASE WHEN {v} IS NULL THEN 0 ELSE 1 END", v]
+    union = " UNION ALL ".join(
+        [select([*rows.groups, *simple], "e", easy), select([*rows.groups, *picked], "picked")]
     )
     totals = ["SUM(units)", "SUM(n)"]
     totals += [f"SUM({name}{v})" for v in rows.numbers for _, name in _SUMS]
-    return _joined(parts, select([*rows.groups, *totals], within(both, "q"), by=rows.groups))
+    return _joined(parts, select([*rows.groups, *totals], within(union, "q"), by=rows.groups))
 
 
 def _joined(parts: list[str], final: str) -> str:
@@ -227,14 +231,14 @@ _SUMS = (("COUNT", "c"), ("SUM", "s"))
 
 
 def _hard(rows: Rows, bounds: Bounds, bindings: Bindings, easy: list[str]) -> list[str]:
-    """Draw rows of units that have more than count."""
+    """Write the sample of rows of units with more rows or groups than count."""
     own, numbers, seed = ["u", *rows.groups], rows.numbers, bindings.seed()
     place = ranked("row_number", of("j", own), of("j", numbers), "place")
     many = within(select([*own, "n"], "e", [f"NOT ({' AND '.join(easy)})"]), "d")
     joined = f"j JOIN {many} ON j.u = d.u"
     columns = [*of("j", [*own, *numbers]), "d.n", place]
     hard = part("hard", select(columns, joined, same("j", "d", rows.groups)))
-    if bounds.rows == 1:  # any place is as likely, and no second window is needed
+    if bounds.rows == 1:  # a uniform rank, without a second window function
         chance = f"{bindings.speech.digest(seed, [*own, 'n'])} % CAST(n AS UBIGINT)"
         test = f"CAST(place AS UBIGINT) = 1 + {chance}"
         return [
@@ -242,15 +246,15 @@ def _hard(rows: Rows, bounds: Bounds, bindings: Bindings, easy: list[str]) -> li
             part("picked", select([*rows.groups, *numbers, "1 AS drawn"], "hard", [test])),
         ]
     order = [bindings.speech.digest(seed, [*own, "place"]), "place"]
-    drawn = select([*own, *numbers, ranked("row_number", own, order, "drawn")], "hard")
+    sampled = select([*own, *numbers, ranked("row_number", own, order, "drawn")], "hard")
     picked = select(
-        [*rows.groups, *numbers, "drawn"], within(drawn, "d"), [f"drawn <= {bounds.rows}"]
+        [*rows.groups, *numbers, "drawn"], within(sampled, "d"), [f"drawn <= {bounds.rows}"]
     )
     return [hard, part("picked", picked)]
 
 
-def _chosen(rows: Rows, bounds: Bounds, bindings: Bindings) -> list[str]:
-    """Write j, the rows of the groups that are chosen."""
+def _select_groups(rows: Rows, bounds: Bounds, bindings: Bindings) -> list[str]:
+    """Write j, the rows of the selected groups."""
     if bounds.groups is None:
         return [part("j", rows.sql)]
     own, columns = ["u", *rows.groups], ["u", *rows.groups, *rows.numbers]
@@ -259,16 +263,20 @@ def _chosen(rows: Rows, bounds: Bounds, bindings: Bindings) -> list[str]:
         return [
             part("r", select([*columns, f"{digest} AS h"], within(rows.sql, "a"))),
             part("m", select(["u", "MIN(h) AS h"], "r", by=["u"])),
-            part("j", select(of("r", columns), "r JOIN m ON r.u = m.u AND r.h = m.h"), kept=True),
+            part(
+                "j",
+                select(of("r", columns), "r JOIN m ON r.u = m.u AND r.h = m.h"),
+                materialised=True,
+            ),
         ]
     pairs = within(select([f"DISTINCT {', '.join(own)}"], "r"), "p")
     ordered = ranked("row_number", ["u"], [digest, *rows.groups], "k")
-    chosen = select(own, within(select([*own, ordered], pairs), "o"), [f"k <= {bounds.groups}"])
+    selected = select(own, within(select([*own, ordered], pairs), "o"), [f"k <= {bounds.groups}"])
     on = " AND ".join(["r.u = m.u", *same("r", "m", rows.groups)])
     return [
-        part("r", rows.sql, kept=True),
-        part("m", chosen),
-        part("j", select(of("r", columns), f"r JOIN m ON {on}"), kept=True),
+        part("r", rows.sql, materialised=True),
+        part("m", selected),
+        part("j", select(of("r", columns), f"r JOIN m ON {on}"), materialised=True),
     ]
 
 
@@ -277,7 +285,7 @@ Group = tuple[Key, ...]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A number of an answer: where it is, of which quantity, and how often it counts for it."""
+    """A number in a result row: its index, its quantity, and its weight in it."""
 
     at: int
     quantity: Quantity
@@ -286,7 +294,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStatement:
-    """A statement, and how its rows are read: keys, then numbers; or a cell and its count."""
+    """A statement and the layout of its rows: keys, then numbers, or a cell and its count."""
 
     statement: Statement
     keys: int
@@ -296,36 +304,38 @@ class PlannedStatement:
 
 @dataclass(slots=True)
 class Exact:
-    """What the data say, before noise: of each group numbers, and for ranks cells with counts."""
+    """Exact results before noise: numbers per group, and for ranks cells with counts."""
 
     numbers: dict[Group, dict[Quantity, int]]
     cells: dict[tuple[Group, Place], list[tuple[int, int]]]
 
 
 def write_statements(plan: Plan, speech: Dialect) -> list[PlannedStatement]:
-    """Write the statements of a plan: one for all numbers, and one for each column with ranks."""
-    numbers = [one for one in plan.measured if not isinstance(one.quantity, Rank)]
-    ranks = {one.quantity.place: one for one in plan.measured if isinstance(one.quantity, Rank)}
-    found = [_numbers(plan, numbers, speech)] if numbers else []
-    return found + [_cells(plan, place, one, speech) for place, one in ranks.items()]
+    """Return the statements of a plan: one for all numbers, and one per column with ranks."""
+    numbers = [item for item in plan.measured if not isinstance(item.quantity, Rank)]
+    ranks = {
+        item.quantity.place: item for item in plan.measured if isinstance(item.quantity, Rank)
+    }
+    statements = [_numbers(plan, numbers, speech)] if numbers else []
+    return statements + [_cells(plan, place, item, speech) for place, item in ranks.items()]
 
 
 def exact_of(
-    asked: Sequence[PlannedStatement], answers: Sequence[Iterable[tuple[Any, ...]]]
+    planned: Sequence[PlannedStatement], answers: Sequence[Iterable[tuple[Any, ...]]]
 ) -> Exact:
-    """Read the answers."""
-    found = Exact({}, {})
-    for one, rows in zip(asked, answers, strict=True):
+    """Return the exact results from the rows of each statement."""
+    exact = Exact({}, {})
+    for statement, rows in zip(planned, answers, strict=True):
         for row in rows:
-            group = tuple(row[: one.keys])
-            numbers = found.numbers.setdefault(group, {})
-            if one.rank is not None:
-                pairs = found.cells.setdefault((group, one.rank), [])
-                pairs.append((int(row[one.keys]), int(row[one.keys + 1])))
-            for term in one.parts:
+            group = tuple(row[: statement.keys])
+            numbers = exact.numbers.setdefault(group, {})
+            if statement.rank is not None:
+                pairs = exact.cells.setdefault((group, statement.rank), [])
+                pairs.append((int(row[statement.keys]), int(row[statement.keys + 1])))
+            for term in statement.parts:
                 number = term.weight * int(row[term.at] or 0)
                 numbers[term.quantity] = numbers.get(term.quantity, 0) + number
-    return found
+    return exact
 
 
 def _bounds(plan: Plan) -> Bounds:
@@ -337,18 +347,18 @@ def _bounds(plan: Plan) -> Bounds:
 
 def _numbers(plan: Plan, measured: Sequence[NoisyQuantity], speech: Dialect) -> PlannedStatement:
     bindings = Bindings(speech)
-    quantities = [one.quantity for one in measured]
-    values = [_value(one, bindings) for one in measured if not _is_plain(one.quantity)]
+    quantities = [item.quantity for item in measured]
+    values = [_value(item, bindings) for item in measured if not _is_plain(item.quantity)]
     rows = rows_of(plan, bindings, values)
-    if plan.bounded and speech.fast and not any(isinstance(one, Distinct) for one in quantities):
+    if plan.bounded and speech.fast and not any(isinstance(item, Distinct) for item in quantities):
         sql = sum_groups(rows, _bounds(plan), bindings)
         return PlannedStatement(
             bindings.statement(sql), rows.keys, _joined_parts(measured, rows.keys)
         )
     if plan.bounded and not values:
-        sums = ["SUM(n)" if isinstance(one, Count) else "COUNT(*)" for one in quantities]
+        sums = ["SUM(n)" if isinstance(item, Count) else "COUNT(*)" for item in quantities]
         sql = _grouped(rows, sums, count_units(rows, _bounds(plan), bindings))
-        parts = tuple(Part(rows.keys + i, one) for i, one in enumerate(quantities))
+        parts = tuple(Part(rows.keys + i, item) for i, item in enumerate(quantities))
         return PlannedStatement(bindings.statement(sql), rows.keys, parts)
     inner = sample_rows(rows, _bounds(plan), bindings) if plan.bounded else rows.sql
     totals, parts = _totals(measured, rows, speech, bounded=plan.bounded)
@@ -360,14 +370,14 @@ def _grouped(rows: Rows, totals: Sequence[str], inner: str) -> str:
 
 
 def _is_plain(quantity: Quantity) -> bool:
-    """Tell whether a quantity takes no value of a row."""
+    """Return whether a quantity needs no value of a row."""
     return isinstance(quantity, Units) or quantity == Count()
 
 
-def _value(one: NoisyQuantity, bindings: Bindings) -> str:
-    quantity = one.quantity
-    if isinstance(quantity, Sum | Rank) and one.levels is not None:
-        return level_of(quantity.place, one.levels, bindings)
+def _value(measured: NoisyQuantity, bindings: Bindings) -> str:
+    quantity = measured.quantity
+    if isinstance(quantity, Sum | Rank) and measured.levels is not None:
+        return level_of(quantity.place, measured.levels, bindings)
     if isinstance(quantity, Units) or quantity.place is None:
         raise AssertionError(quantity)
     value = value_of(quantity.place, bindings)
@@ -377,7 +387,7 @@ def _value(one: NoisyQuantity, bindings: Bindings) -> str:
 def _totals(
     measured: Sequence[NoisyQuantity], rows: Rows, speech: Dialect, *, bounded: bool
 ) -> tuple[list[str], tuple[Part, ...]]:
-    """Write what is added up of the rows that count."""
+    """Return the aggregate expressions over sampled rows, and their parts."""
     totals: list[str] = []
     parts: list[Part] = []
 
@@ -386,42 +396,42 @@ def _totals(
         totals.append(sql)
 
     columns = iter(rows.numbers)
-    for one in measured:
-        quantity = one.quantity
+    for item in measured:
+        quantity = item.quantity
         if isinstance(quantity, Units):
             add("COUNT(DISTINCT u)" if bounded else "COUNT(*)", quantity)
             continue
         v = "*" if _is_plain(quantity) else next(columns)
-        if isinstance(quantity, Sum) and one.levels is not None:
+        if isinstance(quantity, Sum) and item.levels is not None:
             for sql, weight in speech.total(v):
                 add(sql, quantity, weight)
-            add(f"COUNT({v})", quantity, one.levels.offset)
+            add(f"COUNT({v})", quantity, item.levels.offset)
         else:
             add(f"COUNT({'DISTINCT ' if isinstance(quantity, Distinct) else ''}{v})", quantity)
     return totals, tuple(parts)
 
 
 def _joined_parts(measured: Sequence[NoisyQuantity], keys: int) -> tuple[Part, ...]:
-    """Find the numbers of `sum_groups`: units, rows, and two of each value."""
+    """Return the parts of the numbers of `sum_groups`."""
     parts: list[Part] = []
     at = keys + 2
-    for one in measured:
-        quantity = one.quantity
+    for item in measured:
+        quantity = item.quantity
         if _is_plain(quantity):
             parts.append(Part(keys if isinstance(quantity, Units) else keys + 1, quantity))
             continue
-        if isinstance(quantity, Sum) and one.levels is not None:
-            parts += [Part(at, quantity, one.levels.offset), Part(at + 1, quantity)]
+        if isinstance(quantity, Sum) and item.levels is not None:
+            parts += [Part(at, quantity, item.levels.offset), Part(at + 1, quantity)]
         else:
             parts.append(Part(at, quantity))
         at += 2
     return tuple(parts)
 
 
-def _cells(plan: Plan, place: Place, one: NoisyQuantity, speech: Dialect) -> PlannedStatement:
+def _cells(plan: Plan, place: Place, measured: NoisyQuantity, speech: Dialect) -> PlannedStatement:
     bindings = Bindings(speech)
-    rows = rows_of(plan, bindings, [_value(one, bindings)])
+    rows = rows_of(plan, bindings, [_value(measured, bindings)])
     inner = sample_rows(rows, _bounds(plan), bindings) if plan.bounded else rows.sql
-    named = [*rows.groups, "v0"]
-    sql = select([*named, "COUNT(*)"], within(inner, "q"), ["v0 IS NOT NULL"], named)
+    columns = [*rows.groups, "v0"]
+    sql = select([*columns, "COUNT(*)"], within(inner, "q"), ["v0 IS NOT NULL"], columns)
     return PlannedStatement(bindings.statement(sql), rows.keys, rank=place)

@@ -1,4 +1,4 @@
-"""The table of oracles; each row is loaded on first use."""
+"""The registry of local mechanisms; each is loaded on first use."""
 
 from typing import Any, overload
 
@@ -23,11 +23,11 @@ ORACLES: Registry[Oracle] = Registry(
         "sfp": "veil.dp.local.oracles.sfp:SFP",
     },
 )
-"""Oracles for local reports, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Local mechanisms, including plugins: `names()`, `get(name)`, `parse(spec)`."""
 
 
 def oracle(spec: str | Oracle) -> Oracle:
-    """Return the oracle that a spec such as ``hcms(epsilon=4)`` names."""
+    """Return the local mechanism of a spec such as ``hcms(epsilon=4)``."""
     return spec if isinstance(spec, Oracle) else ORACLES.parse(spec)
 
 
@@ -38,7 +38,7 @@ def mechanism(spec: Oracle) -> Oracle: ...
 @overload
 def mechanism(spec: str) -> Any: ...  # noqa: ANN401 - the spec decides
 def mechanism(spec: str | Mechanism | Oracle) -> Mechanism | Oracle:
-    """Return the mechanism for numbers, or the oracle for local reports, that a spec names.
+    """Return the central or local mechanism that a spec names.
 
     >>> mechanism("geometric(epsilon=1)").name, mechanism("grr(epsilon=1, size=4)").name
     ('geometric', 'grr')

@@ -24,18 +24,16 @@ from veil.dp.local.packed import (
     packed_part,
 )
 
-HASHES = Field(
-    ge=1, le=2**10, description="number of hash functions, of which each report has one"
-)
+HASHES = Field(ge=1, le=2**10, description="number of hash functions; each report uses one")
 
 
 class CMS(TextOracle):
-    r"""Report a row of bits, 1 where the text is hashed to, each flipped with probability q.
+    r"""Report a row of bits, 1 at the hash of the text, each flipped with probability q.
 
     .. math:: q = \frac{1}{1 + e^{\varepsilon/2}}, \qquad
        c = \frac{e^{\varepsilon/2}+1}{e^{\varepsilon/2}-1}
 
-    Two texts differ in two bits, each of which has the ratio e^(epsilon/2).
+    Two texts differ in two bits, each with probability ratio e^(epsilon/2).
 
     References
     ----------
@@ -51,7 +49,7 @@ class CMS(TextOracle):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Local DP; which hash function was taken says nothing of the text."""
+        """Local DP; the choice of hash function does not depend on the text."""
         return local(self.epsilon)
 
     @property
@@ -66,16 +64,16 @@ class CMS(TextOracle):
 
     @property
     def scale(self) -> float:
-        """The factor c that takes the flips out again."""
+        """The factor c that corrects for the flips."""
         return 1 / float(np.tanh(self.epsilon / 4))
 
     @property
     def probabilities(self) -> tuple[float, float]:
-        """Of a 1 where the text is hashed to, and elsewhere."""
+        """P[1] at the hash of the text, and elsewhere."""
         return sigmoid(self.epsilon / 2), self.flip
 
     def draw(self, x: Array, rng: Generator, memo: Memo | None = None) -> Drawing:
-        """Draw a hash function each, flip bits of 0, and flip the bit of the text once more."""
+        """Draw a hash function per text, toss bits of an empty row, and flip the text's bit."""
         del memo
         functions = rng.integers(0, self.hashes, len(x), dtype=np.int32)
         packed = odds_packed(Fraction(self.epsilon) / 2, len(x), self.width, rng)
@@ -87,18 +85,18 @@ class CMS(TextOracle):
         del targets
         return Rows(self)
 
-    def _codes(self, data: Array, index: Array, one: Array, other: Array) -> Array:
-        first, second = (positions(x, index, self.width) for x in (one, other))
+    def _codes(self, data: Array, index: Array, a: Array, b: Array) -> Array:
+        first, second = (positions(x, index, self.width) for x in (a, b))
         return 2 * bits_at(data, first) + bits_at(data, second)
 
 
 class Rows(Sketch):
-    """Ones in each cell, and reports in each row."""
+    """Counts of ones per cell, and of reports per row."""
 
     def __init__(self, oracle: CMS) -> None:
         noise = (oracle.scale**2 - 1) / 4
         width = oracle.width
-        shared = (1 - 1 / width) / width  # a report that collides by chance counts one
+        shared = (1 - 1 / width) / width  # a report that collides by chance counts as 1
         shape = (oracle.hashes, width)
         super().__init__(oracle, shape, noise + shared, noise, width * noise + 1)
         self._scale = oracle.scale
@@ -109,6 +107,6 @@ class Rows(Sketch):
         self._sizes += np.bincount(index, minlength=self.hashes)
 
     def rows(self) -> Floats:
-        """Take the flips out."""
+        """Return the rows corrected for flips."""
         sizes = self._sizes[:, None].astype(np.float64)
         return self.hashes * (self._scale * (self._cells - sizes / 2) + sizes / 2)

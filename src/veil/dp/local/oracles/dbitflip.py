@@ -1,4 +1,4 @@
-"""d-bit flips: a few buckets of a histogram, one bit each."""
+"""d-bit flip: one bit for each of a few buckets of a histogram."""
 
 from fractions import Fraction
 from typing import Annotated, ClassVar
@@ -17,9 +17,9 @@ from veil.dp.local.oracle import LIMIT, CodeOracle, Drawing, local, sigmoid
 from veil.dp.local.packed import Array, Part
 
 
-def _among(d: int, given: ValidationInfo) -> int:
-    """Check that no more buckets are taken than there are."""
-    size = given.data.get("size")
+def _among(d: int, info: ValidationInfo) -> int:
+    """Check that d is at most `size`."""
+    size = info.data.get("size")
     if size is not None and d > size:
         raise PydanticCustomError(
             "among", "must be at most 'size', which is {size}", {"size": size}
@@ -28,21 +28,21 @@ def _among(d: int, given: ValidationInfo) -> int:
 
 
 class DBitFlip(CodeOracle):
-    r"""Report one bit for each of d buckets out of `size`: whether the code is in it, or flipped.
+    r"""Report one bit for each of d random buckets: whether the code is in it, randomly flipped.
 
     .. math:: \Pr[1 \mid \text{own}] = \frac{e^{\varepsilon/2}}{e^{\varepsilon/2}+1}, \qquad
        \Pr[1 \mid \text{other}] = \frac{1}{e^{\varepsilon/2}+1}
 
-    With a key, the d buckets and the two answers in each are those of the person forever. The
-    answers are kept by whether the bucket is hit, so that a change of value shows only where a
-    hit changes; but there it tells that the bucket was hit, before or after.
+    With a key, the d buckets and the two possible answers in each stay the same for a person
+    forever. Answers depend on whether the bucket is hit, so a change of value shows only if a hit
+    changes. Such a change reveals that the bucket was hit, before or after.
 
     Notes
     -----
-    Of a person whose code changes there are d + 1 answers: one for each of the buckets, and one
-    for all other codes. Where two histories change the hits of the same buckets at the same
-    reports, at most two buckets have their two answers exchanged, which has a ratio of
-    e^(2 epsilon); the cost is told as epsilon for each answer, which is no less.
+    A person whose code changes has at most d + 1 answers: one for each bucket, and one for all
+    other codes. If two histories change the hits of the same buckets at the same reports, at most
+    two buckets have their two answers swapped, a ratio of e^(2 epsilon). The cost is stated as
+    epsilon per answer, which is no less.
 
     References
     ----------
@@ -54,7 +54,7 @@ class DBitFlip(CodeOracle):
     family: ClassVar[str] = "Codes"
     memoises: ClassVar[bool] = True
     changes: ClassVar[str] = (
-        "A bit that changes tells that the person was in its bucket before or after."
+        "A bit that changes reveals that the person was in its bucket before or after."
     )
     epsilon: Annotated[float, Field(gt=0, description="budget of a report", examples=[2.0])]
     size: Annotated[int, Field(ge=2, le=LIMIT, description="number of buckets", examples=[32])]
@@ -66,7 +66,7 @@ class DBitFlip(CodeOracle):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Local DP: two codes differ in at most two bits, with the ratio e^(epsilon/2) each."""
+        """Local DP: two codes differ in at most two bits, with ratio e^(epsilon/2) each."""
         return local(self.epsilon)
 
     @property
@@ -77,21 +77,21 @@ class DBitFlip(CodeOracle):
 
     @property
     def probabilities(self) -> tuple[float, float]:
-        """Of a 1 in the true bucket, and in another."""
+        """P[1] in the true bucket, and in any other."""
         return sigmoid(self.epsilon / 2), sigmoid(-self.epsilon / 2)
 
     def verify(self, data: Array, index: Array | None) -> None:
         """Check that buckets are different as well."""
         super().verify(data, index)
         if index is not None and (np.diff(index, axis=1) <= 0).any():
-            raise InputError("The reports are not those of dbitflip: a bucket stands there twice.")
+            raise InputError("These are not reports of dbitflip: a bucket occurs twice.")
 
     def answers(self, values: int) -> int:
-        """Return one for each bucket that the person reports, and one for all others."""
+        """Return one per reported bucket, plus one for all others."""
         return min(values, self.d + 1)
 
     def draw(self, x: Array, rng: Generator, memo: Memo | None = None) -> Drawing:
-        """Take buckets, and two answers for each, of which the hit chooses one."""
+        """Draw the buckets and two answers for each; the hit selects one of them."""
         source = Fresh(len(x), rng) if memo is None else memo
         buckets = subsets(source, self.size, self.d)
         flips = source.flips("answers", Fraction(self.epsilon) / 2, 2 * self.d)
@@ -105,15 +105,15 @@ class DBitFlip(CodeOracle):
         del targets
         return Buckets(self)
 
-    def _codes(self, data: Array, index: Array, one: Array, other: Array) -> Array:
+    def _codes(self, data: Array, index: Array, a: Array, b: Array) -> Array:
         first, second = (
-            np.where(index == x, 1 + data, 0).max(axis=1).astype(np.int64) for x in (one, other)
+            np.where(index == x, 1 + data, 0).max(axis=1).astype(np.int64) for x in (a, b)
         )
         return np.asarray(3 * first + second)
 
 
 class Buckets(Aggregate):
-    """Reports and ones of each bucket."""
+    """Counts of reports and of ones per bucket."""
 
     def __init__(self, oracle: DBitFlip) -> None:
         super().__init__(oracle)
@@ -127,9 +127,9 @@ class Buckets(Aggregate):
 
     def _counts(self, targets: Array) -> tuple[Floats, Floats]:
         hit, miss = self._law
-        ones = self._ones[targets].astype(np.float64)
-        counts = self._times * (ones - self._seen[targets] * miss) / (hit - miss)
-        there = np.clip(counts, 0.0, self.n)
+        observed = self._ones[targets].astype(np.float64)
+        counts = self._times * (observed - self._seen[targets] * miss) / (hit - miss)
+        present = np.clip(counts, 0.0, self.n)
         flips = self.n * hit * miss / (hit - miss) ** 2
-        unseen = (self._times - 1) * min(self.n, self._times)  # of persons with other buckets
-        return counts, np.maximum(self._times * flips + (self._times - 1) * there, unseen)
+        unseen = (self._times - 1) * min(self.n, self._times)  # persons with other buckets
+        return counts, np.maximum(self._times * flips + (self._times - 1) * present, unseen)

@@ -1,4 +1,4 @@
-"""Generalised randomised response: the code itself, or another one."""
+"""Generalised randomised response: report the code or a random other one."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -49,11 +49,11 @@ class GRR(CodeOracle):
 
     @property
     def probabilities(self) -> tuple[float, float]:
-        """Of the true code, and of any other one."""
-        return kept_and_other(self.epsilon, self.size)
+        """Probabilities of the true code, and of any other one."""
+        return keep_and_replace(self.epsilon, self.size)
 
     def draw(self, x: Array, rng: Generator, memo: Memo | None = None) -> Drawing:
-        """Keep or replace each code; both are drawn in any case."""
+        """Keep or replace each code; the replacement is always drawn."""
         del memo
         return respond(x, self.epsilon, self.size, rng).astype(self.parts[0].dtype), None
 
@@ -62,26 +62,26 @@ class GRR(CodeOracle):
         del targets
         return Tally(self, self.size, *self.probabilities)
 
-    def _codes(self, data: Array, index: Array, one: Array, other: Array) -> Array:
-        del index, one, other
+    def _codes(self, data: Array, index: Array, a: Array, b: Array) -> Array:
+        del index, a, b
         return data
 
 
 def respond(x: Ids, epsilon: float, size: int, rng: Generator) -> Ids:
-    """Keep each code with probability p, or take one of the others, each as likely."""
+    """Keep each code with probability p, or replace it by a uniform other one."""
     moved = _moves(Fraction(epsilon), size).draw(len(x), rng)
     steps = rng.integers(1, size, len(x))
     replaced: Ids = (x + moved * steps) % size
     return replaced
 
 
-def kept_and_other(epsilon: float, size: int) -> tuple[float, float]:
-    """Return p and q as floats, for estimates."""
+def keep_and_replace(epsilon: float, size: int) -> tuple[float, float]:
+    """Return p and q as floats, for estimates only."""
     rest = float(np.exp(-epsilon))
     return 1 / (1 + (size - 1) * rest), rest / (1 + (size - 1) * rest)
 
 
 @lru_cache(maxsize=64)
 def _moves(epsilon: Fraction, size: int) -> Table:
-    """Return draws of 0 (keep) and 1 (one of the size - 1 others)."""
+    """Return the table that draws 0 (keep) or 1 (replace)."""
     return finite([(1, 0), (size - 1, epsilon)])

@@ -1,4 +1,4 @@
-"""Hadamard count-mean sketch: one bit of a transformed row."""
+"""Hadamard count-mean sketch: one randomised bit of a transformed row."""
 
 from fractions import Fraction
 from typing import Annotated, ClassVar
@@ -23,7 +23,7 @@ Flags = NDArray[np.bool_]
 
 
 def power_of_two(width: int) -> int:
-    """Check a width, for fields of oracles."""
+    """Check that a width is a power of two (field validator)."""
     if width & (width - 1):
         raise PydanticCustomError("power", "must be a power of two")
     return width
@@ -58,7 +58,7 @@ class HCMS(TextOracle):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Local DP of one bit; neither j nor l says anything of the text."""
+        """Local DP of one bit; j and l do not depend on the text."""
         return local(self.epsilon)
 
     @property
@@ -73,12 +73,12 @@ class HCMS(TextOracle):
 
     @property
     def scale(self) -> float:
-        """The factor c that takes the flips out again."""
+        """The factor c that corrects for the flips."""
         return unflip(self.epsilon)
 
     @property
     def probabilities(self) -> tuple[float, float]:
-        """Of a 1 for an entry of +1, and for one of -1."""
+        """P[1] for an entry of +1, and of -1."""
         return sigmoid(self.epsilon), self.flip
 
     def draw(self, x: Array, rng: Generator, memo: Memo | None = None) -> Drawing:
@@ -91,8 +91,8 @@ class HCMS(TextOracle):
         del targets
         return Signs(self, self.hashes, self.width, self.scale)
 
-    def _codes(self, data: Array, index: Array, one: Array, other: Array) -> Array:
-        first, second = (entries(x, index[:, 0], index[:, 1], self.width) for x in (one, other))
+    def _codes(self, data: Array, index: Array, a: Array, b: Array) -> Array:
+        first, second = (entries(x, index[:, 0], index[:, 1], self.width) for x in (a, b))
         return np.asarray(2 * (data == first) + (data == second))
 
 
@@ -102,7 +102,7 @@ def unflip(epsilon: float) -> float:
 
 
 def entries(x: Words, functions: Array, at: Array, width: int) -> Flags:
-    """Tell which entries of the Hadamard matrix are +1."""
+    """Return which entries of the Hadamard matrix are +1."""
     cells: Ids = positions(x, functions, width)
     positive: Flags = np.bitwise_count(cells & at) & 1 == 0
     return positive

@@ -1,4 +1,4 @@
-"""Optimised local hashing: a hash function of the client's own, and its bucket."""
+"""Optimised local hashing: a random hash function per client, and a randomised bucket."""
 
 import math
 from typing import Annotated, ClassVar
@@ -14,20 +14,20 @@ from veil.dp.local.aggregate import Aggregate, frequency
 from veil.dp.local.hashing import Words, positions
 from veil.dp.local.memoise import Memo
 from veil.dp.local.oracle import Drawing, TextOracle, local
-from veil.dp.local.oracles.grr import kept_and_other, respond
+from veil.dp.local.oracles.grr import keep_and_replace, respond
 from veil.dp.local.packed import Array, Part, code_part
 
 _ROWS = 2**16  # reports compared at a time: they stay in the cache
 
 
 class OLH(TextOracle):
-    r"""Hash the text to one of g buckets by a random function, and report it by `grr`.
+    r"""Hash the text to one of g buckets with a random function, and report the bucket by `grr`.
 
     .. math:: g = \mathrm{round}(e^\varepsilon) + 1, \qquad
        p = \frac{e^\varepsilon}{e^\varepsilon + g - 1}, \qquad q = \frac{1}{g}
 
-    Reports are short whatever the number of values, and the error is as small as that of `oue`;
-    reading them takes time in proportion to reports times candidates.
+    Reports are short for any number of values, and the error is as small as that of `oue`.
+    Aggregation takes time proportional to reports times candidates.
 
     References
     ----------
@@ -46,7 +46,7 @@ class OLH(TextOracle):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Local DP of the bucket; the seed says nothing of the text."""
+        """Local DP of the bucket; the seed does not depend on the text."""
         return local(self.epsilon)
 
     @property
@@ -56,8 +56,8 @@ class OLH(TextOracle):
 
     @property
     def probabilities(self) -> tuple[float, float]:
-        """That a report is the bucket of a candidate: of the true one, and of any other."""
-        return kept_and_other(self.epsilon, self.buckets)[0], 1 / self.buckets
+        """Probability that a report is the bucket of the true text, and of any other."""
+        return keep_and_replace(self.epsilon, self.buckets)[0], 1 / self.buckets
 
     def draw(self, x: Array, rng: Generator, memo: Memo | None = None) -> Drawing:
         """Draw a seed each, and randomise the bucket."""
@@ -67,23 +67,25 @@ class OLH(TextOracle):
         return buckets.astype(self.parts[0].dtype), seeds
 
     def aggregate(self, targets: Array | None = None) -> Aggregate:
-        """Count supporters of each candidate, who must be known beforehand."""
+        """Return an aggregate for these candidates, which are required in advance."""
         if targets is None:
-            raise InputError("olh keeps no sketch: name the candidates before reports are added.")
+            raise InputError(
+                "olh needs the candidates before reports are added. Pass them to aggregate()."
+            )
         return Supporters(self, targets)
 
-    def _codes(self, data: Array, index: Array, one: Array, other: Array) -> Array:
-        first, second = (positions(x, index, self.buckets) for x in (one, other))
+    def _codes(self, data: Array, index: Array, a: Array, b: Array) -> Array:
+        first, second = (positions(x, index, self.buckets) for x in (a, b))
         return np.asarray(2 * (data == first) + (data == second))
 
 
 class Supporters(Aggregate):
-    """How many reports are the bucket of each candidate."""
+    """Counts of the reports that equal the bucket of each candidate."""
 
     def __init__(self, oracle: OLH, targets: Words) -> None:
         super().__init__(oracle)
         self._law, self._buckets = oracle.probabilities, oracle.buckets
-        self._known = {int(target): at for at, target in enumerate(targets)}
+        self._rows = {int(target): at for at, target in enumerate(targets)}
         self._targets, self._support = targets, np.zeros(len(targets), dtype=np.int64)
 
     def _add(self, data: Array, index: Array) -> None:
@@ -94,7 +96,9 @@ class Supporters(Aggregate):
                 self._support[at] += np.count_nonzero(same)
 
     def _counts(self, targets: Array) -> tuple[Floats, Floats]:
-        if not all(int(target) in self._known for target in targets):
-            raise InputError("A candidate was not named before the reports were added.")
-        rows: Ids = np.array([self._known[int(target)] for target in targets], dtype=np.int64)
+        if not all(int(target) in self._rows for target in targets):
+            raise InputError(
+                "Every candidate must be passed to aggregate() before reports are added."
+            )
+        rows: Ids = np.array([self._rows[int(target)] for target in targets], dtype=np.int64)
         return frequency(self._support[rows].astype(np.float64), self.n, *self._law)

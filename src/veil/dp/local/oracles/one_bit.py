@@ -1,4 +1,4 @@
-"""One bit of a real number, whose mean is wanted."""
+"""One bit per real number, to estimate their mean."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -25,17 +25,18 @@ class OneBit(Oracle):
     .. math:: \Pr[1] = \frac{1}{e^\varepsilon + 1} +
        \frac{x}{\mathit{high}} \cdot \frac{e^\varepsilon - 1}{e^\varepsilon + 1}
 
-    It is drawn in two steps: x becomes 0 or `high`, the latter with probability x/high, which is
-    a comparison with a uniform point alpha; then that bit is flipped with probability
-    1/(e^epsilon + 1). With a key, alpha and both answers are those of the person forever: a
-    change of x shows only when it passes alpha.
+    There are two steps: x is rounded to `high` with probability x/high, by comparison with a
+    uniform point alpha, else to 0; then that bit is flipped with probability 1/(e^epsilon + 1).
+    With a key, alpha and both answers stay the same for a person forever: a change of x shows only
+    if it passes alpha.
 
     Notes
     -----
-    Lecture notes print a form in which x = 0 gives 0, and x = high gives 1, with certainty: it
-    hides nothing, and its estimator has another mean. x is rounded to a multiple of high/2^53.
-    However many numbers a person has, there are two answers: below alpha and above. Histories
-    that pass alpha at the same reports exchange them, which has a ratio of e^(2 epsilon).
+    Some lecture notes print a form in which x = 0 always gives 0 and x = high always gives 1: it
+    is not private, and its estimator has a different mean. x is rounded to a multiple of the last
+    place of `high` (about high/2^53). However many numbers a person has, there are two answers:
+    below alpha and above. Histories that pass alpha at the same reports swap them, a ratio of e^(2
+    epsilon).
 
     References
     ----------
@@ -48,7 +49,7 @@ class OneBit(Oracle):
     takes: ClassVar[Literal["texts", "codes", "reals"]] = "reals"
     memoises: ClassVar[bool] = True
     changes: ClassVar[str] = (
-        "A bit that changes tells that the number passed the person's own point."
+        "A bit that changes reveals that the number passed the person's random point."
     )
     epsilon: Annotated[float, Field(gt=0, description="budget of a report", examples=[1.0])]
     high: Annotated[
@@ -68,28 +69,26 @@ class OneBit(Oracle):
 
     @property
     def probabilities(self) -> tuple[float, float]:
-        """Of a 1 for x = high, and for x = 0."""
+        """P[1] for x = high, and for x = 0."""
         return sigmoid(self.epsilon), sigmoid(-self.epsilon)
 
     def check(self, values: object) -> Array:
-        """Return numbers as multiples of the last place of `high`."""
-        given = np.asarray(values)
-        numbers = np.issubdtype(given.dtype, np.floating) or np.issubdtype(given.dtype, np.integer)
-        if given.ndim != 1 or (given.size and not numbers):
-            raise InputError(
-                "one_bit takes numbers, in a list or an array; truth values and texts are not."
-            )
-        x = given.astype(np.float64)
+        """Return numbers in units of the last place of `high`."""
+        array = np.asarray(values)
+        numbers = np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)
+        if array.ndim != 1 or (array.size and not numbers):
+            raise InputError("one_bit takes a list or array of numbers, not booleans or strings.")
+        x = array.astype(np.float64)
         if not (np.isfinite(x) & (x >= 0) & (x <= self.high)).all():
             raise InputError(
-                f"one_bit takes numbers from 0 to {self.high:g}; a value is out of them. Cut the"
-                " values beforehand, or give another 'high'."
+                f"one_bit takes numbers from 0 to {self.high:g}. A value is outside this range."
+                " Clip the values first, or change 'high'."
             )
         shift = _BITS - int(np.frexp(self.high)[1])
         return np.rint(np.ldexp(x, shift)).astype(np.int64)
 
     def answers(self, values: int) -> int:
-        """Return one below the point, and one above."""
+        """Return at most two: one below alpha, one above."""
         return min(values, 2)
 
     def draw(self, x: Array, rng: Generator, memo: Memo | None = None) -> Drawing:
@@ -104,19 +103,19 @@ class OneBit(Oracle):
     def aggregate(self, targets: Array | None = None) -> Aggregate:
         """Count ones."""
         del targets
-        return Ones(self)
+        return BitCount(self)
 
     def pairs(self) -> Sequence[tuple[Value, Value]]:
         """Return both ends."""
         return ((0.0, self.high),)
 
-    def _codes(self, data: Array, index: Array, one: Array, other: Array) -> Array:
-        del index, one, other
+    def _codes(self, data: Array, index: Array, a: Array, b: Array) -> Array:
+        del index, a, b
         return data
 
 
-class Ones(Aggregate):
-    """How many bits are 1."""
+class BitCount(Aggregate):
+    """Counts the bits that are 1."""
 
     def __init__(self, oracle: OneBit) -> None:
         super().__init__(oracle)
@@ -127,10 +126,10 @@ class Ones(Aggregate):
     def mean(self) -> Mean:
         """Estimate the mean of the numbers.
 
-        The standard error takes all numbers to be alike, which is the most that it can be.
+        The standard error is an upper bound: it assumes that all numbers are equal.
         """
         if not self.n:
-            raise InputError("There must be at least one report; there is none.")
+            raise InputError("At least one report is required.")
         hit, miss = self._law
         share = self._ones / self.n
         spread = float(np.sqrt(max(share * (1 - share), 1 / self.n) * self.overlap / self.n))
@@ -138,7 +137,7 @@ class Ones(Aggregate):
         return Mean(scale * (share - miss), scale * spread)
 
     def estimate(self, candidates: Iterable[Candidate] | None = None) -> Counts:
-        """Refuse: a mean is all that is told."""
+        """Raise InputError: only the mean can be estimated."""
         del candidates
         raise self._no_counts()
 
@@ -152,4 +151,4 @@ class Ones(Aggregate):
 
     @staticmethod
     def _no_counts() -> InputError:
-        return InputError("one_bit tells a mean and no counts; call estimate_mean, or --mean.")
+        return InputError("one_bit estimates a mean, not counts. Use estimate_mean or --mean.")

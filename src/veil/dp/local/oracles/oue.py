@@ -15,7 +15,7 @@ from veil.dp.local.packed import Array, Part, bits_at, packed_part, write_bits
 
 
 class OUE(CodeOracle):
-    r"""Report one bit for each code: its own is 1 with probability 1/2, any other with q.
+    r"""Report one bit per code: the true one is 1 with probability 1/2, any other with q.
 
     .. math:: q = \frac{1}{e^\varepsilon + 1}, \qquad
        \mathrm{Var} = n \frac{4 e^\varepsilon}{(e^\varepsilon - 1)^2}
@@ -33,7 +33,7 @@ class OUE(CodeOracle):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Local DP: the two bits in which two codes differ have the ratio e^epsilon together."""
+        """Local DP: the two bits in which two codes differ have a joint ratio of e^epsilon."""
         return local(self.epsilon)
 
     @property
@@ -43,11 +43,11 @@ class OUE(CodeOracle):
 
     @property
     def probabilities(self) -> tuple[float, float]:
-        """Of a 1 at the true code, and at any other one."""
+        """P[1] at the true code, and at any other one."""
         return 0.5, sigmoid(-self.epsilon)
 
     def draw(self, x: Array, rng: Generator, memo: Memo | None = None) -> Drawing:
-        """Toss all bits as if no code were true, then a fair coin for the true one."""
+        """Toss all bits as for false codes, then a fair coin for the true one."""
         del memo
         packed = odds_packed(Fraction(self.epsilon), len(x), self.size, rng)
         write_bits(packed, x, coins(Fraction(1, 2), len(x), rng))
@@ -58,6 +58,6 @@ class OUE(CodeOracle):
         del targets
         return Columns(self, self.size, *self.probabilities)
 
-    def _codes(self, data: Array, index: Array, one: Array, other: Array) -> Array:
+    def _codes(self, data: Array, index: Array, a: Array, b: Array) -> Array:
         del index
-        return 2 * bits_at(data, one) + bits_at(data, other)
+        return 2 * bits_at(data, a) + bits_at(data, b)

@@ -1,4 +1,4 @@
-"""Sequence fragment puzzle: texts that nobody listed are put together from pieces."""
+"""Sequence fragment puzzle: discover unlisted texts by joining fragments."""
 
 from fractions import Fraction
 from hashlib import blake2b
@@ -20,7 +20,7 @@ from veil.dp.local.oracles.cms import HASHES
 from veil.dp.local.oracles.hcms import Width, entries, spectral, unflip
 from veil.dp.local.packed import Array, Part
 
-LETTERS = 2  # of a fragment
+LETTERS = 2  # per fragment
 
 
 def _even(length: int) -> int:
@@ -31,17 +31,17 @@ def _even(length: int) -> int:
 
 def _different(alphabet: str) -> str:
     if len(set(alphabet)) < len(alphabet):
-        raise PydanticCustomError("different", "must have every letter once")
+        raise PydanticCustomError("different", "must not repeat letters")
     return alphabet
 
 
 class SFP(TextOracle):
-    r"""Report a fragment of the text with a mark of the whole, and the whole, by half each.
+    r"""Report a fragment with a hash of the whole text, and the whole text, at epsilon/2 each.
 
     A text is cut, or padded with spaces, to `length`. The fragment is the two letters at a random
-    even position, written as ``position|piece|letters``, where piece is a hash of the whole text
-    of one byte, by which fragments are put together again. Both reports are of `hcms` at
-    epsilon/2. `veil.dp.discover` finds the texts; several thousand clients per text are needed.
+    even position, encoded as ``position|piece|letters``, where piece is a one-byte hash of the
+    whole text that links its fragments. Both reports use `hcms` at epsilon/2. `veil.dp.discover`
+    finds the texts; several thousand clients per text are needed.
 
     References
     ----------
@@ -54,7 +54,7 @@ class SFP(TextOracle):
     epsilon: Annotated[float, Field(gt=0, description="budget of a report", examples=[8.0])]
     length: Annotated[
         int,
-        Field(ge=2, le=64, description="letters of a text, even; longer ones are cut"),
+        Field(ge=2, le=64, description="letters per text, even; longer texts are cut"),
         AfterValidator(_even),
     ] = 10
     keep: Annotated[int, Field(ge=1, le=1_000, description="fragments kept at each position")] = 20
@@ -62,7 +62,7 @@ class SFP(TextOracle):
     width: Width = 1024
     alphabet: Annotated[
         str,
-        Field(min_length=1, max_length=128, description="letters that are looked for, and space"),
+        Field(min_length=1, max_length=128, description="letters to look for, besides space"),
         AfterValidator(_different),
     ] = "abcdefghijklmnopqrstuvwxyz"
 
@@ -78,23 +78,23 @@ class SFP(TextOracle):
 
     @property
     def parts(self) -> tuple[Part, Part | None]:
-        """Bits of fragment and text; the fragment's position, j and l, and the text's j and l."""
+        """Bits of fragment and text; position, j and l of the fragment, j and l of the text."""
         limits = (self.length, self.hashes, self.width, self.hashes, self.width)
         return Part(np.int8, (2,), (2, 2)), Part(np.int32, (5,), limits)
 
     def check(self, values: object) -> Array:
-        """Return (n, positions + 1) numbers: of each fragment, and of the text."""
+        """Return hashes (n, positions + 1) of each fragment and of the text."""
         if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-            raise InputError("Values must be a list of texts, not one text.")
-        known = _Fragments(self)
+            raise InputError("Values must be a list of strings, not a single string.")
+        cache = _Fragments(self)
         try:
-            rows = [known[value] for value in values]
-        except TypeError:  # what cannot be a key is no text either
-            raise InputError("Values must be texts, in a list or an array.") from None
+            rows = [cache[value] for value in values]
+        except TypeError:  # unhashable values are not strings
+            raise InputError("Values must be a list or array of strings.") from None
         return np.array(rows, dtype=np.uint64).reshape(len(rows), len(self.places) + 1)
 
     def draw(self, x: Array, rng: Generator, memo: Memo | None = None) -> Drawing:
-        """Draw a position each, and two reports."""
+        """Draw a position and two reports per text."""
         del memo
         turns = rng.integers(0, len(self.places), len(x))
         half = Fraction(self.epsilon) / 2
@@ -108,28 +108,28 @@ class SFP(TextOracle):
         """Check that positions are even as well."""
         super().verify(data, index)
         if index is not None and (index[:, 0] % LETTERS).any():
-            raise InputError("The reports are not those of sfp: a position is odd.")
+            raise InputError("These are not reports of sfp: a position is odd.")
 
     def aggregate(self, targets: Array | None = None) -> "Puzzle":
         """Return empty sketches."""
         del targets
         return Puzzle(self)
 
-    def _codes(self, data: Array, index: Array, one: Array, other: Array) -> Array:
+    def _codes(self, data: Array, index: Array, a: Array, b: Array) -> Array:
         turns = index[:, 0] // LETTERS
         codes = np.zeros(len(data), dtype=np.int64)
         for bits, x, y, at in (
-            (data[:, 0], one[0, turns], other[0, turns], 1),
-            (data[:, 1], one[:, -1], other[:, -1], 3),
+            (data[:, 0], a[0, turns], b[0, turns], 1),
+            (data[:, 1], a[:, -1], b[:, -1], 3),
         ):
             for text in (x, y):
-                there = entries(text, index[:, at], index[:, at + 1], self.width)
-                codes = 2 * codes + (bits == there)
+                positive = entries(text, index[:, at], index[:, at + 1], self.width)
+                codes = 2 * codes + (bits == positive)
         return codes
 
 
 class _Fragments(dict[str, tuple[int, ...]]):
-    """Numbers of the fragments and of the whole of texts, each computed once."""
+    """Cache of the hashes of fragments and whole texts."""
 
     def __init__(self, oracle: SFP) -> None:
         super().__init__()
@@ -137,30 +137,30 @@ class _Fragments(dict[str, tuple[int, ...]]):
 
     def __missing__(self, text: str) -> tuple[int, ...]:
         if not isinstance(text, str):
-            raise InputError("Values must be texts; convert numbers with str() first.")
+            raise InputError("Values must be strings. Convert numbers with str() first.")
         whole = pad(text, self._oracle.length)
-        number = text_hash(whole)  # which refuses what cannot be written
+        number = text_hash(whole)  # rejects texts that cannot be encoded
         piece = piece_of(whole)
         cut = [
             text_hash(fragment(place, piece, whole[place : place + LETTERS]))
             for place in self._oracle.places
         ]
-        self[text] = made = (*cut, number)
-        return made
+        self[text] = numbers = (*cut, number)
+        return numbers
 
 
 def pad(text: str, length: int) -> str:
-    """Cut or pad a text."""
+    """Cut or pad a text with spaces to `length`."""
     return text[:length].ljust(length)
 
 
 def piece_of(whole: str) -> int:
-    """Return the mark of a padded text, of one byte."""
+    """Return the one-byte hash of a padded text."""
     return blake2b(whole.encode("utf-8"), digest_size=1).digest()[0]
 
 
 def fragment(place: int, piece: int, letters: str) -> str:
-    """Write a fragment.
+    """Return the encoding of a fragment.
 
     >>> fragment(2, 17, "la")
     '2|17|la'
@@ -169,7 +169,7 @@ def fragment(place: int, piece: int, letters: str) -> str:
 
 
 class Puzzle(Aggregate):
-    """A sketch of fragments for each position, and one of whole texts."""
+    """One sketch of fragments per position, and one of whole texts."""
 
     def __init__(self, oracle: SFP) -> None:
         super().__init__(oracle)
@@ -188,7 +188,7 @@ class Puzzle(Aggregate):
         self._sketches[-1].n += len(data)
 
     def fragments(self, turn: int, numbers: Words) -> Floats:
-        """Estimate how many clients reported each fragment of a position."""
+        """Return the estimated number of clients that reported each fragment at a position."""
         return self._sketches[turn].look(numbers)[0]
 
     def _counts(self, targets: Array) -> tuple[Floats, Floats]:

@@ -1,1 +1,1 @@
-"""The databases that are read: one file each."""
+"""The supported databases: one module each."""

@@ -1,4 +1,4 @@
-"""DuckDB: a file that is read by this process."""
+"""DuckDB: a database file read by this process."""
 
 import re
 import threading
@@ -24,7 +24,7 @@ except ImportError as error:
     raise MissingExtraError("A DuckDB file needs duckdb: pip install 'veil[sql]'.") from error
 
 
-# At connect, and not later: a second connection of the process must have the same.
+# Set at connect: all connections of a process must have the same settings.
 _SETTINGS = {
     "enable_external_access": "false",
     "lock_configuration": "true",
@@ -42,19 +42,19 @@ _TYPES: tuple[tuple[str, Kind, bool, str], ...] = (
     (_TIME, "time", False, "time"),
     (r"TIMESTAMP WITH TIME ZONE|TIMESTAMPTZ", "time", False, "zoned"),
 )
-_ALIKE = ("whole", "text")  # whatever they are declared as
+_ALIKE = ("whole", "text")  # joinable regardless of the declared type
 _FIRST, _LAST = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59'"
 _SMALL, _LARGE = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DIGITS = r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?"
 
 
 class DuckDBSpeech:
-    """How DuckDB says things."""
+    """The SQL dialect of DuckDB."""
 
     fast: bool = True
 
     def mark(self, number: int, kind: str) -> str:
-        """Name a bound value."""
+        """Return the mark of a bound value."""
         types = {"number": "DOUBLE", "whole": "BIGINT", "seed": "BIGINT"}
         several = "[]" if kind.endswith("s") else ""
         return f"CAST(${number} AS {types.get(kind.removesuffix('s'), 'VARCHAR')}{several})"
@@ -76,101 +76,101 @@ class DuckDBSpeech:
         )
 
     def key(self, column: Column, sql: str) -> str:
-        """Read a column whose values become groups."""
+        """Read a column to group by."""
         return self.read(column, sql)
 
     def unit(self, column: Column, sql: str) -> str:
-        """Take values as they are; texts are one if all their letters are."""
+        """Use values unchanged; strings are equal only if all characters are."""
         return self.read(column, sql) if column.read == "text" else sql
 
     def double(self, sql: str) -> str:
-        """Turn a whole number into a double."""
+        """Convert an integer to a double."""
         return f"CAST({sql} AS DOUBLE)"
 
     def whole(self, sql: str) -> str:
-        """Cut a double to a whole number."""
+        """Truncate a double to an integer."""
         return f"CAST(floor({sql}) AS BIGINT)"
 
     def lower(self, sql: str) -> str:
-        """Make the letters A to Z of a text small; its own function knows all letters."""
+        """Convert A to Z to lower case; the built-in function converts all letters."""
         return f"translate({sql}, '{_LARGE}', '{_SMALL}')"
 
     def upper(self, sql: str) -> str:
-        """Make the letters a to z of a text large."""
+        """Convert a to z to upper case."""
         return f"translate({sql}, '{_SMALL}', '{_LARGE}')"
 
     def length(self, sql: str) -> str:
-        """Count the characters of a text."""
+        """Return the number of characters as a double."""
         return f"CAST(length({sql}) AS DOUBLE)"
 
     def like(self, sql: str, pattern: str) -> str:
-        """Compare a text with a pattern."""
+        """Match text against a pattern."""
         return f"({sql} LIKE {pattern})"
 
     def parsed(self, sql: str) -> str:
-        """Read a text as a double."""
+        """Convert text to a double, else NULL."""
         right = f"regexp_full_match({sql}, '{_DIGITS}')"
         return f"CASE WHEN {right} THEN TRY_CAST({sql} AS DOUBLE) END"
 
     def member(self, sql: str, mark: str) -> str:
-        """Look a value up in a bound list."""
+        """Test whether a value is in a bound list."""
         return f"({sql} IN (SELECT unnest({mark})))"
 
     def listed(self, values: Sequence[object]) -> object:
-        """Return a list as it is bound."""
+        """Return a list in bindable form."""
         return list(values)
 
     def digest(self, seed: str, parts: Sequence[str]) -> str:
-        """Hash twice: the hash of several values alone is far from uniform."""
+        """Hash twice, because a single hash of several values is far from uniform."""
         return f"hash(hash({', '.join([seed, *parts])}))"
 
-    def least(self, one: str, other: str) -> str:
+    def least(self, a: str, b: str) -> str:
         """Return the smaller of two numbers."""
-        return f"least({one}, {other})"
+        return f"least({a}, {b})"
 
     def total(self, sql: str) -> Sequence[tuple[str, int]]:
-        """Add up in 128 bits."""
+        """Sum in 128 bits."""
         return [(f"SUM({sql})", 1)]
 
 
 class DuckDB:
-    """A DuckDB file, open for reading alone."""
+    """A DuckDB file, opened read-only."""
 
     speech: Dialect = DuckDBSpeech()
 
     def __init__(self, path: str) -> None:
         path = str(Path(path).expanduser())
         if not Path(path).is_file():
-            raise InputError(f"There is no DuckDB file {path}; check the address of the database.")
+            raise InputError(f"DuckDB file {path} does not exist. Check the database URL.")
         try:
             self._connection = duckdb.connect(path, read_only=True, config=dict(_SETTINGS))
         except duckdb.Error:
             raise InputError(
-                f"{path} cannot be opened as a DuckDB file: it is of another kind, or another"
-                " program or connection has it open for writing."
+                f"Cannot open {path} as a DuckDB file: it has another format, or another program"
+                " or connection has it open for writing."
             ) from None
 
     def table(self, name: str) -> FoundTable | None:
-        """Find a table in the schema main, or in the one that its name begins with."""
+        """Return a table of the schema main, or of the schema before the dot."""
         schema, _, bare = name.rpartition(".")
         where = "table_catalog = current_database() AND table_schema = $1 AND table_name = $2"
-        given = [schema or "main", bare]
-        kinds = self._ask(select(["table_type"], "information_schema.tables", [where]), given)
+        values = [schema or "main", bare]
+        kinds = self._ask(select(["table_type"], "information_schema.tables", [where]), values)
         if kinds != [("BASE TABLE",)]:
             return None
         columns = ["column_name", "data_type", "is_nullable", "is_generated"]
-        rows = self._ask(select(columns, "information_schema.columns", [where]), given)
-        found = {
-            one: None if made == "ALWAYS" else _column(one, kind, nullable != "NO")
-            for one, kind, nullable, made in rows
+        rows = self._ask(select(columns, "information_schema.columns", [where]), values)
+        fields = {
+            field: None if generated == "ALWAYS" else _column(field, kind, nullable != "NO")
+            for field, kind, nullable, generated in rows
         }
-        return FoundTable(f"{quote_name(schema or 'main')}.{quote_name(bare)}", found)
+        return FoundTable(f"{quote_name(schema or 'main')}.{quote_name(bare)}", fields)
 
     def ready(self) -> None:
-        """Nothing can have happened to it."""
+        """Do nothing: a local file stays available."""
 
     def run(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
-        """Answer statements in one transaction; one that takes too long is stopped."""
+        """Run statements in one transaction, with a time limit for all of them."""
         cursor = self._connection.cursor()
         timer = threading.Timer(SECONDS, cursor.interrupt)
         timer.daemon = True
@@ -193,6 +193,6 @@ class DuckDB:
 def _column(name: str, declared: str, nullable: bool) -> Column | None:
     for pattern, kind, whole, read in _TYPES:
         if re.fullmatch(pattern, declared, re.DOTALL):
-            sure = read in _ALIKE and not nullable  # others hold NaN, and days without end
+            sure = read in _ALIKE and not nullable  # other types contain NaN or infinite dates
             return Column(name, kind, whole, not sure, read, read if read in _ALIKE else declared)
     return None

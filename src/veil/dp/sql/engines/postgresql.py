@@ -1,7 +1,7 @@
-"""PostgreSQL: a server that is asked in transactions that can only read.
+"""PostgreSQL: a server queried in read-only transactions.
 
-What it sends back are exact sums: a connection to another machine is encrypted, unless its address
-says otherwise.
+The server returns exact sums, so a connection to another machine is encrypted unless its URL says
+otherwise.
 """
 
 import ipaddress
@@ -31,7 +31,7 @@ _TYPES: dict[str, tuple[Kind, bool, str]] = {
     **dict.fromkeys(("date", "timestamp"), ("time", False, "time")),
     "timestamptz": ("time", False, "time"),
 }
-_ALIKE = ("whole", "bool", "text")  # whatever they are declared as
+_ALIKE = ("whole", "bool", "text")  # joinable regardless of the declared type
 _DIGITS = r"^[+-]?[0-9]{1,15}(\.[0-9]{1,15})?$"
 _FIRST, _LAST = "'0001-01-01 00:00:00'", "'9999-12-31 23:59:59'"
 _COLUMNS = """
@@ -46,16 +46,16 @@ JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relname = $1 AND n.nspname = $2 AND c.relkind IN ('r', 'p')
 AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
 """
-_GONE = "The database cannot be asked; check that its server runs and lets this user in."
+_GONE = "Cannot query the database. Check that its server is running and accepts this user."
 
 
 class PostgreSQLSpeech:
-    """How PostgreSQL says things."""
+    """The SQL dialect of PostgreSQL."""
 
     fast: bool = False
 
     def mark(self, number: int, kind: str) -> str:
-        """Name a bound value, with its type."""
+        """Return the mark of a bound value, with its type."""
         types = {"number": "float8", "whole": "int8", "seed": "int8"}
         several = "[]" if kind.endswith("s") else ""
         name = types.get(kind.removesuffix("s"), "text")
@@ -70,7 +70,7 @@ class PostgreSQLSpeech:
             return f"CAST(CAST({sql} AS int4) AS int8)"
         if column.read == "real":
             return f"NULLIF(CAST({sql} AS float8), CAST('NaN' AS float8))"
-        if column.read == "numeric":  # can be too large or too small for a double
+        if column.read == "numeric":  # may exceed the range of doubles
             return (
                 f"(CASE WHEN {sql} = 'NaN' THEN NULL WHEN {sql} > 1e300 THEN 'Infinity'"
                 f" WHEN {sql} < -1e300 THEN '-Infinity' WHEN abs({sql}) < 1e-300 THEN 0"
@@ -82,65 +82,65 @@ class PostgreSQLSpeech:
         return f"(CASE WHEN {sql} BETWEEN {_FIRST} AND {_LAST} THEN {time} END)"
 
     def key(self, column: Column, sql: str) -> str:
-        """Read a column whose values become groups."""
+        """Read a column to group by."""
         return self.read(column, sql)
 
     def unit(self, column: Column, sql: str) -> str:
-        """Take values as they are, and no digits off; texts are one if all their letters are."""
+        """Use values unchanged and unrounded; strings are equal only if all characters are."""
         return self.read(column, sql) if column.read == "text" else sql
 
     def double(self, sql: str) -> str:
-        """Turn a whole number into a double."""
+        """Convert an integer to a double."""
         return f"CAST({sql} AS float8)"
 
     def whole(self, sql: str) -> str:
-        """Cut a double to a whole number."""
+        """Truncate a double to an integer."""
         return f"CAST(floor({sql}) AS int8)"
 
     def lower(self, sql: str) -> str:
-        """Make the letters A to Z of a text small."""
+        """Convert A to Z to lower case."""
         return f'lower({sql} COLLATE "C")'
 
     def upper(self, sql: str) -> str:
-        """Make the letters a to z of a text large."""
+        """Convert a to z to upper case."""
         return f'upper({sql} COLLATE "C")'
 
     def length(self, sql: str) -> str:
-        """Count the characters of a text."""
+        """Return the number of characters as a double."""
         return f"CAST(length({sql}) AS float8)"
 
     def like(self, sql: str, pattern: str) -> str:
-        """Compare a text with a pattern; nothing in it is escaped."""
+        """Match text against a pattern without escape character."""
         return f"({sql} LIKE {pattern} ESCAPE '')"
 
     def parsed(self, sql: str) -> str:
-        """Read a text as a double."""
+        """Convert text to a double, else NULL."""
         return f"(CASE WHEN {sql} ~ '{_DIGITS}' THEN CAST({sql} AS float8) END)"
 
     def member(self, sql: str, mark: str) -> str:
-        """Look a value up in a bound list."""
+        """Test whether a value is in a bound list."""
         return f"({sql} = ANY ({mark}))"
 
     def listed(self, values: Sequence[object]) -> object:
-        """Return a list as it is bound."""
+        """Return a list in bindable form."""
         return list(values)
 
     def digest(self, seed: str, parts: Sequence[str]) -> str:
-        """Hash texts with a seed."""
+        """Hash values, as text, with a seed."""
         texts = ", ".join(f"coalesce(CAST({part} AS text), '')" for part in parts)
         return f"hashtextextended(concat_ws(':', {texts}) COLLATE \"C\", {seed})"
 
-    def least(self, one: str, other: str) -> str:
+    def least(self, a: str, b: str) -> str:
         """Return the smaller of two numbers."""
-        return f"least({one}, {other})"
+        return f"least({a}, {b})"
 
     def total(self, sql: str) -> Sequence[tuple[str, int]]:
-        """Add up in as many digits as it takes."""
+        """Sum with arbitrary precision."""
         return [(f"SUM({sql})", 1)]
 
 
 class PostgreSQL:
-    """A database of a PostgreSQL server, over one connection at a time."""
+    """A PostgreSQL database, over one connection at a time."""
 
     speech: Dialect = PostgreSQLSpeech()
 
@@ -150,9 +150,9 @@ class PostgreSQL:
 
     def _connected(self) -> Any:  # noqa: ANN401 - psycopg's
         try:
-            given = conninfo.conninfo_to_dict(self._url)
-            mode = given.get("sslmode") or ("prefer" if _is_here(given) else "require")
-            made = psycopg.connect(
+            settings = conninfo.conninfo_to_dict(self._url)
+            mode = settings.get("sslmode") or ("prefer" if _is_here(settings) else "require")
+            connection = psycopg.connect(
                 self._url,
                 sslmode=mode,
                 connect_timeout=15,
@@ -164,32 +164,35 @@ class PostgreSQL:
             )
         except (psycopg.Error, ValueError, TypeError):
             raise InputError(
-                "The PostgreSQL database cannot be reached; check its address, that its server"
-                " runs, and that it lets this user in."
+                "Cannot connect to the PostgreSQL database. Check its URL, that its server is"
+                " running, and that it accepts this user."
             ) from None
-        made.read_only = True
-        made.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        if made.info.parameter_status("server_encoding") == "SQL_ASCII":
-            made.close()
-            raise InputError("The PostgreSQL database must have an encoding, such as UTF8.")
-        return made
+        connection.read_only = True
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+            connection.close()
+            raise InputError(
+                "The PostgreSQL database must have an encoding other than SQL_ASCII, such as UTF8."
+            )
+        return connection
 
     def table(self, name: str) -> FoundTable | None:
-        """Find a table in the schema public, or in the one that its name begins with."""
+        """Return a table of the schema public, or of the schema before the dot."""
         schema, _, bare = name.rpartition(".")
         with self._connection.transaction():
-            found = self._connection.execute(_TABLE, [bare, schema or "public"]).fetchall()
-            if len(found) != 1:
+            matches = self._connection.execute(_TABLE, [bare, schema or "public"]).fetchall()
+            if len(matches) != 1:
                 return None
-            number, space, own = found[0]
+            number, space, own = matches[0]
             rows = self._connection.execute(_COLUMNS, [number]).fetchall()
         columns = {
-            one: _column(one, kind, family, not required) for one, kind, family, required in rows
+            field: _column(field, kind, family, not required)
+            for field, kind, family, required in rows
         }
         return FoundTable(f"{quote_name(space)}.{quote_name(own)}", columns)
 
     def ready(self) -> None:
-        """See that the server answers, over a new connection if the old one is gone."""
+        """Check that the server responds; reconnect if the connection is lost."""
         with self._lock:
             try:
                 with self._connection.transaction():
@@ -202,7 +205,7 @@ class PostgreSQL:
                     raise EngineError(_GONE) from None
 
     def run(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
-        """Answer statements in one transaction, in the state of its beginning."""
+        """Run statements in one transaction, on the state at its start."""
         with self._lock, self._connection.transaction():
             return [
                 self._connection.execute(sql, list(values)).fetchall()
@@ -220,21 +223,21 @@ def _column(name: str, kind: str, family: str, nullable: bool) -> Column | None:
     if kind not in _TYPES:
         return None
     own, whole, read = _TYPES[kind]
-    sure = read in _ALIKE and not nullable  # others hold NaN, and days without end
+    sure = read in _ALIKE and not nullable  # other types contain NaN or infinite dates
     return Column(name, own, whole, not sure, read, read if read in _ALIKE else kind)
 
 
-def _is_here(given: dict[str, Any]) -> bool:
-    """Tell whether a connection stays on this machine, for sure."""
-    if given.get("service") or os.environ.get("PGSERVICE"):
+def _is_here(settings: dict[str, Any]) -> bool:
+    """Return whether a connection certainly stays on this machine."""
+    if settings.get("service") or os.environ.get("PGSERVICE"):
         return False
     places = [
-        str(given.get(name) or os.environ.get(f"PG{name.upper()}") or "")
+        str(settings.get(name) or os.environ.get(f"PG{name.upper()}") or "")
         for name in ("hostaddr", "host")
     ]
-    named = [one for place in places for one in place.split(",") if one]
-    return all(one.startswith(("/", "@")) or one == "localhost" or _is_loopback(one)
-               for one in named)  # fmt: skip
+    hosts = [host for place in places for host in place.split(",") if host]
+    return all(host.startswith(("/", "@")) or host == "localhost" or _is_loopback(host)
+               for host in hosts)  # fmt: skip
 
 
 def _is_loopback(place: str) -> bool:

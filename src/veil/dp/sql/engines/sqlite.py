@@ -1,7 +1,7 @@
-"""SQLite: a file that is read by this process.
+"""SQLite: a database file read by this process.
 
-SQLite has no types to rely on, and few functions that mean the same elsewhere: texts go through
-functions of Python, as bytes, since not every text in a file is Unicode.
+SQLite has no reliable types, and few functions that work as in other engines. Text goes through
+Python functions, as bytes, because text in a file need not be valid Unicode.
 """
 
 import hashlib
@@ -30,11 +30,11 @@ from veil.dp.sql.engine import (
     select,
 )
 
-_HALF = 2**26  # sums are kept in two parts: SQLite fails where 64 bits do not do
-_COMPUTED = 2  # when it is read: that can fail on a row
-_STEPS = 10_000  # of its machine, between looks at the clock
+_HALF = 2**26  # sums have two parts, because SQLite fails on 64-bit overflow
+_COMPUTED = 2  # value of `hidden` for computed columns, which can fail on a row
+_STEPS = 10_000  # of the virtual machine between checks of the time limit
 _DIGITS = re.compile(rb"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
-# What is found in the declared type of a column, in this order, says what it holds.
+# The first of these words in the declared type of a column determines its kind.
 _TYPES: tuple[tuple[str, Kind, str], ...] = (
     ("BOOL", "number", "whole"),
     ("INT", "number", "whole"),
@@ -58,17 +58,17 @@ _FUNCTIONS = frozenset(
 
 
 class SQLiteSpeech:
-    """How SQLite says things."""
+    """The SQL dialect of SQLite."""
 
     fast: bool = False
 
     def mark(self, number: int, kind: str) -> str:
-        """Name a bound value; it has its own type."""
+        """Return the mark of a bound value; its type is that of the Python value."""
         del kind
         return f"?{number}"
 
     def read(self, column: Column, sql: str) -> str:
-        """Read a column as a value of its kind; what is of another type is NULL."""
+        """Read a column as a value of its kind; values of other types are NULL."""
         if column.kind == "number":
             number = f"CASE typeof({sql}) WHEN 'integer' THEN {sql} WHEN 'real' THEN {sql} END"
             return f"({number})" if column.whole else f"CAST(({number}) AS REAL)"
@@ -76,61 +76,61 @@ class SQLiteSpeech:
         return f"({text})" if column.kind == "text" else f"veil_time(CAST(({text}) AS BLOB))"
 
     def key(self, column: Column, sql: str) -> str:
-        """Read a column whose values become groups; a text is told in Unicode, and is that."""
+        """Read a column to group by; text is converted to Unicode first."""
         read = self.read(column, sql)
         return f"veil_text(CAST({read} AS BLOB))" if column.kind == "text" else read
 
     def unit(self, column: Column, sql: str) -> str:
-        """Take values as they are, whatever order a column asks for."""
+        """Use values unchanged, regardless of the collation of the column."""
         del column
         return f"{sql} COLLATE BINARY"
 
     def double(self, sql: str) -> str:
-        """Turn a whole number into a double."""
+        """Convert an integer to a double."""
         return f"CAST({sql} AS REAL)"
 
     def whole(self, sql: str) -> str:
-        """Cut a double to a whole number."""
+        """Truncate a double to an integer."""
         return f"CAST({sql} AS INTEGER)"
 
     def lower(self, sql: str) -> str:
-        """Make the letters A to Z of a text small."""
+        """Convert A to Z to lower case."""
         return f"veil_lower(CAST({sql} AS BLOB))"
 
     def upper(self, sql: str) -> str:
-        """Make the letters a to z of a text large."""
+        """Convert a to z to upper case."""
         return f"veil_upper(CAST({sql} AS BLOB))"
 
     def length(self, sql: str) -> str:
-        """Count the characters of a text; its own function stops at NUL."""
+        """Count characters; the built-in function stops at NUL."""
         return f"veil_length(CAST({sql} AS BLOB))"
 
     def like(self, sql: str, pattern: str) -> str:
-        """Compare a text with a pattern; its own operator takes large letters for small ones."""
+        """Match text against a pattern; the built-in operator ignores case."""
         return f"veil_like(CAST({sql} AS BLOB), {pattern})"
 
     def parsed(self, sql: str) -> str:
-        """Read a text as a double."""
+        """Convert text to a double, else NULL."""
         return f"veil_parsed(CAST({sql} AS BLOB))"
 
     def member(self, sql: str, mark: str) -> str:
-        """Look a value up in a list that is written as JSON."""
+        """Test whether a value is in a list bound as JSON."""
         return f"({sql} IN ({select(['value'], f'json_each({mark})')}))"
 
     def listed(self, values: Sequence[object]) -> object:
-        """Write a list as JSON."""
+        """Return a list as JSON."""
         return json.dumps(list(values))
 
     def digest(self, seed: str, parts: Sequence[str]) -> str:
-        """Hash values by BLAKE2b."""
+        """Hash values with BLAKE2b."""
         return f"veil_digest({', '.join([seed, *(f'hex({part})' for part in parts)])})"
 
-    def least(self, one: str, other: str) -> str:
+    def least(self, a: str, b: str) -> str:
         """Return the smaller of two numbers."""
-        return f"min({one}, {other})"
+        return f"min({a}, {b})"
 
     def total(self, sql: str) -> Sequence[tuple[str, int]]:
-        """Add up the upper and the lower half of the bits."""
+        """Sum the upper and the lower half of the bits separately."""
         return [(f"SUM({sql} / {_HALF})", _HALF), (f"SUM({sql} % {_HALF})", 1)]
 
 
@@ -159,13 +159,13 @@ def _time(text: bytes | None) -> str | None:
 
 
 def _digest(seed: int, *parts: str) -> int:
-    """Hash values that are written in hexadecimal digits, with a colon between them."""
+    """Return the hash of hexadecimal values joined by colons."""
     hashed = hashlib.blake2b(":".join(parts).encode(), digest_size=8, key=b"%d" % seed)
     return int.from_bytes(hashed.digest(), "big", signed=True)
 
 
 def _like(text: bytes | None, pattern: str) -> bool | None:
-    """Compare a text with a pattern, piece by piece from the left: no piece is tried twice."""
+    """Match text against a pattern, piece by piece from the left, without backtracking."""
     if text is None:
         return None
     rest = text.decode("utf-8", "replace")
@@ -177,10 +177,10 @@ def _like(text: bytes | None, pattern: str) -> bool | None:
         return begun.end() == len(rest)
     at = begun.end()
     for piece in middle:
-        found = piece.search(rest, at)
-        if found is None:
+        match = piece.search(rest, at)
+        if match is None:
             return False
-        at = found.end()
+        at = match.end()
     start = len(rest) - last[1]
     return start >= at and last[0].match(rest, start) is not None
 
@@ -189,22 +189,24 @@ def _like(text: bytes | None, pattern: str) -> bool | None:
 def _pieces(
     pattern: str,
 ) -> tuple[re.Pattern[str], list[re.Pattern[str]], tuple[re.Pattern[str], int] | None]:
-    """Cut a pattern at its %; the last piece has its length, and there is none without a %."""
+    """Split a pattern at %; the last piece has its length, and is None without %."""
     texts = pattern.split("%")
-    first, *others = [re.compile("".join("." if one == "_" else re.escape(one) for one in text),
-                                 re.DOTALL) for text in texts]  # fmt: skip
+    first, *others = [
+        re.compile("".join("." if x == "_" else re.escape(x) for x in text), re.DOTALL)
+        for text in texts
+    ]
     return (first, others[:-1], (others[-1], len(texts[-1]))) if others else (first, [], None)
 
 
 class SQLite:
-    """A SQLite file, open for reading alone."""
+    """A SQLite file, opened read-only."""
 
     speech: Dialect = SQLiteSpeech()
 
     def __init__(self, path: str) -> None:
         path = str(Path(path).expanduser())
         if not Path(path).is_file():
-            raise InputError(f"There is no SQLite file {path}; check the address of the database.")
+            raise InputError(f"SQLite file {path} does not exist. Check the database URL.")
         address = f"file:{quote(str(Path(path).absolute()))}?mode=ro"
         self._lock = Lock()
         self._until = float("inf")
@@ -215,23 +217,25 @@ class SQLite:
             self._harden()
             self._connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
         except sqlite3.Error:
-            raise InputError(f"{path} cannot be opened as a SQLite file.") from None
+            raise InputError(f"Cannot open {path} as a SQLite file.") from None
 
     def _harden(self) -> None:
-        made = self._connection
-        made.execute("PRAGMA query_only = ON")
-        made.execute("PRAGMA trusted_schema = OFF")
-        made.text_factory = lambda text: text.decode("utf-8", "replace")
-        made.create_function("veil_digest", -1, _digest, deterministic=True)
-        made.create_function("veil_like", 2, _like, deterministic=True)
+        connection = self._connection
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")
+        connection.create_function("veil_digest", -1, _digest, deterministic=True)
+        connection.create_function("veil_like", 2, _like, deterministic=True)
         for name, function in (("lower", _lower), ("upper", _upper), ("length", _length),
                                ("parsed", _parsed), ("text", _text), ("time", _time)):  # fmt: skip
-            made.create_function(f"veil_{name}", 1, function, deterministic=True)
-        made.execute("SELECT value FROM json_each('[]')")  # made known before nothing may be made
-        made.set_progress_handler(lambda: time.monotonic() > self._until, _STEPS)
+            connection.create_function(f"veil_{name}", 1, function, deterministic=True)
+        connection.execute(
+            "SELECT value FROM json_each('[]')"
+        )  # registers the table before the authorizer forbids it
+        connection.set_progress_handler(lambda: time.monotonic() > self._until, _STEPS)
 
     def table(self, name: str) -> FoundTable | None:
-        """Find a table; one that a module makes up is none."""
+        """Return a table; virtual tables are rejected."""
         kinds = self._connection.execute(
             "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", [name]
         ).fetchall()
@@ -240,23 +244,25 @@ class SQLite:
         rows = self._connection.execute(
             "SELECT name, type, hidden FROM pragma_table_xinfo(?)", [name]
         ).fetchall()
-        found = {
-            one: None if hidden == _COMPUTED else _column(one, declared)
-            for one, declared, hidden in rows
+        fields = {
+            field: None if hidden == _COMPUTED else _column(field, declared)
+            for field, declared, hidden in rows
         }
-        return FoundTable(f'"main".{quote_name(name)}', found)
+        return FoundTable(f'"main".{quote_name(name)}', fields)
 
     def ready(self) -> None:
-        """Nothing can have happened to it."""
+        """Do nothing: a local file stays available."""
 
     def run(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
-        """Answer statements in one transaction; one that takes too long is stopped."""
+        """Run statements in one transaction, with a time limit for all of them."""
         with self._lock:
             self._until = time.monotonic() + SECONDS
             self._connection.set_authorizer(_allowed)
             try:
                 self._connection.execute("BEGIN")
-                return [self._connection.execute(*one).fetchall() for one in statements]
+                return [
+                    self._connection.execute(*statement).fetchall() for statement in statements
+                ]
             finally:
                 self._until = float("inf")
                 if self._connection.in_transaction:
@@ -268,15 +274,15 @@ class SQLite:
         self._connection.close()
 
 
-def _allowed(action: int, one: str | None, other: str | None, *where: str | None) -> int:
-    """Let statements read tables, and call functions that are known; nothing else."""
-    del one, where
-    known = action == sqlite3.SQLITE_FUNCTION and str(other).lower() in _FUNCTIONS
-    return sqlite3.SQLITE_OK if action in _READS or known else sqlite3.SQLITE_DENY
+def _allowed(action: int, table: str | None, function: str | None, *where: str | None) -> int:
+    """Authorise only reading tables and calling listed functions."""
+    del table, where
+    permitted = action == sqlite3.SQLITE_FUNCTION and str(function).lower() in _FUNCTIONS
+    return sqlite3.SQLITE_OK if action in _READS or permitted else sqlite3.SQLITE_DENY
 
 
 def _column(name: str, declared: str) -> Column | None:
-    """Return what a column is said to hold; whatever else is in it is read as NULL."""
+    """Return the column of a declared type; values of other types are read as NULL."""
     words = declared.upper()
     for word, kind, read in _TYPES:
         if word in words:
