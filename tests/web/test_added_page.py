@@ -85,11 +85,11 @@ def test_a_name_that_is_taken_or_odd_is_refused(
     client: Client, announced: Announced, name: str
 ) -> None:
     announced((name, f"{MODULE}:content"))
-    with pytest.raises(UnknownNameError, match="rename its entry point"):
+    with pytest.raises(UnknownNameError, match="Rename its entry point"):
         app_of(client)
 
 
 def test_two_pages_of_one_name_are_refused(client: Client, announced: Announced) -> None:
     announced(("toy", "one:page"), ("toy", "two:page"))
-    with pytest.raises(UnknownNameError, match="two:page cannot be at /toy"):
+    with pytest.raises(UnknownNameError, match="two:page must not be at /toy"):
         app_of(client)

@@ -160,13 +160,13 @@ def test_odd_searches_are_refused_and_not_quoted(
         ),
         (
             {"query": "a", "q": 1},
-            "search has no such parameter; its parameters are: query, queries, mechanism, size,"
+            "search has no such parameter. Its parameters are: query, queries, mechanism, size,"
             " stop, plain, show.",
         ),
-        ({}, "Give either 'query' or 'queries'."),
+        ({}, "The request must have either 'query' or 'queries'."),
         (
             [],
-            "The request must be a JSON object; its parameters are: query, queries, mechanism,"
+            "The request must be a JSON object. Its parameters are: query, queries, mechanism,"
             " size, stop, plain, show.",
         ),
     ],

@@ -116,7 +116,7 @@ def test_a_seed_is_said(make_client: MakeClient, tmp_path: Path) -> None:
 def test_a_budget_that_is_forgotten_is_said(
     asking: Client, make_client: MakeClient, tmp_path: Path
 ) -> None:
-    assert "names no ledger" in asking.get("/database").text
+    assert "has no ledger" in asking.get("/database").text
     (tmp_path / "kept").mkdir()
     with people(tmp_path / "kept", ledger=tmp_path / "people.ledger") as made:
-        assert "names no ledger" not in make_client(database=made).get("/database").text
+        assert "has no ledger" not in make_client(database=made).get("/database").text

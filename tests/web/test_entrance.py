@@ -73,7 +73,7 @@ def test_nothing_is_served_without_the_token(
     if target in PROGRAMS:
         assert "veil token" in reply.refused(401)
     else:
-        assert "Not let in yet" in reply.text
+        assert "Token required" in reply.text
         assert reply.text == outside(client, "GET", "/").text  # whatever was asked for
 
 
@@ -192,8 +192,8 @@ def test_another_site_leads_to_the_plain_page(client: Client, site: str) -> None
     cross = {"sec_fetch_site": site, "sec_fetch_mode": "navigate"}
     held = outside(client, "GET", f"/search?q={CANARY}", **cross)
     assert (held.status, CANARY in held.text) == (401, False)
-    assert '<a href="">go on</a>' in held.text
-    assert '<a href="/">go on</a>' in outside(client, "GET", "/?stop=2", **cross).text
+    assert '<a href="">continue</a>' in held.text
+    assert '<a href="/">continue</a>' in outside(client, "GET", "/?stop=2", **cross).text
     assert "go on" not in outside(client, "GET", "/", sec_fetch_site="none").text
     outside(client, "GET", "/api/budget", **cross).refused(403)
 

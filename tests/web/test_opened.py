@@ -52,7 +52,7 @@ def test_text_is_shown_as_text(client: Client) -> None:
 
 def test_a_change_is_told(client: Client) -> None:
     reply = client.get("/file?id=page.html")
-    assert reply.text.startswith("[Veil: this file changed after it was indexed")
+    assert reply.text.startswith("[Veil: this file has changed since it was indexed")
     assert reply.text.endswith(EVIL)
     check_harmless(reply.headers)
     told = client.get("/file?id=x.pdf").headers["content-disposition"]
@@ -125,5 +125,5 @@ def test_a_real_server_opens_what_the_index_lists_and_nothing_else(tmp_path: Pat
         (notes / "notes.txt").symlink_to(house.given / "secret.txt")
         assert server.get("/file?id=notes.txt").status == 410
         os.truncate(notes / "plan.md", 3)
-        assert "changed after it was indexed" in server.get("/file?id=plan.md").text
+        assert "has changed since it was indexed" in server.get("/file?id=plan.md").text
     assert [event for event in house.audit() if event[0] == "socket.connect"] == []

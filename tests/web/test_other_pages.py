@@ -80,7 +80,7 @@ def test_the_search_box_asks_the_browser_for_no_help() -> None:
     assert box["type"] == "search"
     assert box["maxlength"] == "10000"
     assert "autofocus" in box
-    longer = Page(pages.held(common(), "x" * 100_000, "")).one("input", name="q").attributes
+    longer = Page(pages.confirm(common(), "x" * 100_000, "")).one("input", name="q").attributes
     assert len(longer["value"]) == 10_000
     assert Page(ALL["home"]).one("html").attributes["translate"] == "no"
 
@@ -96,7 +96,7 @@ def test_the_slider_says_every_stop_and_shows_the_one_it_stands_at() -> None:
     assert "Utility 0.50 (0.40–0.60), plain search 0.70" in stops[1].text
     spoken = [one.attributes["data-spoken"] for one in stops]
     assert slider["aria-valuetext"] == spoken[1]
-    assert spoken[0].startswith("Stop 1 of 3: cmp(epsilon=5.0), 20 variants; risk 15")
+    assert spoken[0].startswith("Setting 1 of 3: cmp(epsilon=5.0), 20 variants; risk 15")
     rows = page.one("table", class_="figures").text
     assert all(spec in rows for spec in SPECS)
     told = page.one("details", class_="stops").text
@@ -154,7 +154,7 @@ def test_the_ledger_tells_what_was_released() -> None:
     for words in ("2026-11-16 09:05", SPECS[0], "2 variants", "renal care", "2, 1 shared", "200",
                   "3 times, last 2026-11-16 10:07", "passed a local attack"):  # fmt: skip
         assert words in first
-    assert "Sent in clear" in second
+    assert "Sent unprotected" in second
     assert "variants" not in second
     assert "once" in second
     assert "without bound" in third
@@ -181,7 +181,7 @@ def test_times_are_those_of_this_machine() -> None:
 
 def test_empty_pages_say_so() -> None:
     assert Page(ALL["empty"]).one("p", class_="empty").text.startswith("No results.")
-    assert "Nothing was released yet" in Page(ALL["new ledger"]).text
+    assert "There are no releases" in Page(ALL["new ledger"]).text
     assert not Page(ALL["new ledger"]).all("table")
 
 
@@ -194,7 +194,7 @@ def test_an_error_is_told_without_knowing_anything() -> None:
 
 def test_the_engine_and_where_variants_go_is_told() -> None:
     here = Page(pages.home(common(standing="stand-in"))).one("footer").text
-    assert here.startswith("Engine bm25(index='x'), on this machine in place of one elsewhere")
+    assert here.startswith("Engine bm25(index='x'), on this machine in place of a remote engine")
     abroad = Page(pages.home(common(network=True))).one("footer").text
     assert abroad.startswith("Engine bm25(index='x'): variants leave this machine.")
 
@@ -202,7 +202,7 @@ def test_the_engine_and_where_variants_go_is_told() -> None:
 def test_a_stop_tells_how_often_the_query_goes_out_as_it_is() -> None:
     first, *others = plane().stops
     often = replace(first.utility, kind="similarity", measure="in clear", score=0.4)
-    for score, told in ((0.4, "For 40 % of the queries"), (0.0, "")):
+    for score, told in ((0.4, "For 40 % of the audit's queries"), (0.0, "")):
         row = replace(often, score=score)
         stops = (replace(first, clear=row), *others)
         text = Page(pages.home(replace(common(), plane=replace(plane(), stops=stops)))).text

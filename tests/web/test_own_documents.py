@@ -42,7 +42,7 @@ def test_the_button_of_the_demonstration_searches_privately(
     text = Page(client.form("/search", {"q": "flu", "stop": 2, "demo": 1}).text).text
     assert desk.searched == [("flu", Configuration("cmp(epsilon=3.0)", 5), False)]
     assert DEMONSTRATION in text
-    assert "What an engine elsewhere would see" in text
+    assert "What a remote engine would see" in text
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def measured(page: Page) -> list[str]:
         pages.home(OWN),
         pages.results(OWN, QUERY, HERE_FOUND),
         pages.results(OWN, QUERY, found()),
-        pages.held(OWN, QUERY, "Why."),
+        pages.confirm(OWN, QUERY, "Why."),
         pages.refused(OWN, QUERY, "gate", "Why."),
     ],
 )
@@ -103,8 +103,8 @@ def test_no_figure_of_an_audit_is_shown(html: str) -> None:
     page = Page(html)
     assert measured(page) == []
     spoken = page.one("input", type="range").attributes["aria-valuetext"]
-    assert spoken == "Stop 2 of 3: cmp(epsilon=10.0), 20 variants"
-    assert page.one("button", name="demo").text == "Demonstrate"
+    assert spoken == "Setting 2 of 3: cmp(epsilon=10.0), 20 variants"
+    assert page.one("button", name="demo").text == "Simulate"
     assert measured(Page(pages.home(common())))  # the test sees them where they are
 
 
@@ -115,10 +115,10 @@ def test_why_is_told_in_one_line() -> None:
         assert "open" not in page.one("details", class_="demo").attributes
         assert "your queries do not leave it" in page.one("footer").text
     assert "What the engine saw" not in here.text
-    assert "not written to the ledger" in " ".join(here.text.split())
+    assert "not recorded in the ledger" in " ".join(here.text.split())
     demo = Page(pages.results(OWN, QUERY, found()))
     assert "open" in demo.one("details", class_="demo").attributes
-    assert "measured on icd, which says nothing of your documents" in demo.text
+    assert "measured on icd, which says nothing about your documents" in demo.text
 
 
 def test_a_stand_in_is_told_and_so_is_where_figures_come_from() -> None:

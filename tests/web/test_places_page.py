@@ -60,8 +60,8 @@ def test_what_is_taken_as_metres_is_said(client: Client) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"method": "street(nodes='/etc/passwd')"}, "knows the mechanisms"),
-        ({"method": "nothing"}, "knows the mechanisms"),
+        ({"method": "street(nodes='/etc/passwd')"}, "mechanism must be one of"),
+        ({"method": "nothing"}, "mechanism must be one of"),
         ({"method": "donut(low=9, high=3)"}, "low"),
         ({"points": {"text": "x,y\n1,quokka\n"}}, "two numbers"),
         ({"points": {"text": "x,y\n"}}, "no points"),
@@ -84,5 +84,5 @@ def test_what_is_refused_is_said_without_a_coordinate(
 def test_the_page_says_what_happens_to_a_file(client: Client) -> None:
     reply = client.get("/places")
     assert reply.status == 200
-    assert "not kept" in reply.text
+    assert "not stored" in reply.text
     assert "/static/places.js" in reply.text

@@ -82,8 +82,8 @@ def test_nothing_that_a_request_names_is_opened(
     spec = f"fea(index='{named}', longest=1, candidates=200)"
     sentence = client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
     assert sentence == (
-        "The 'index' parameter of fea may not be set over the web, as it names something to open;"
-        " what may be set: window, longest, targets, score, candidates."
+        "The 'index' parameter of fea must not be set over the web, as it names something to open."
+        " Valid parameters: window, longest, targets, score, candidates."
     )  # the same, whatever there is
     assert desk.searched == []
 
@@ -99,7 +99,7 @@ def test_parameters_of_plugins_that_could_be_names_are_refused(
     for given in ("source=/etc/passwd", "place=/etc/passwd", "many=x", "source=''"):
         spec = f"opener(epsilon=1, {given})"
         sentence = client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
-        assert sentence.endswith("what may be set: epsilon, way.")
+        assert sentence.endswith("Valid parameters: epsilon, way.")
     reply = client.post(path, BODIES[path] | {"mechanism": "opener(epsilon=1, way=b)"})
     assert reply.status == 200
 
@@ -137,7 +137,7 @@ def test_no_other_name_of_a_parameter_goes_round_it(
     for each in given:
         spec = f"opener(epsilon=1, {each})"
         sentence = client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
-        assert sentence.endswith("what may be set: epsilon.")
+        assert sentence.endswith("Valid parameters: epsilon.")
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -145,7 +145,7 @@ def test_what_is_no_parameter_is_never_handed_on(
     client: Client, monkeypatch: pytest.MonkeyPatch, plugin: None, path: str
 ) -> None:
     for cls, told in (
-        (Open, "The 'filed' parameter of opener may not be set over the web"),
+        (Open, "The 'filed' parameter of opener must not be set over the web"),
         (Renamed, "opener has no parameter 'filed'; its parameters are: "),
         (CMP, "cmp has no parameter 'filed'; its parameters are: epsilon."),
     ):
@@ -195,8 +195,8 @@ def test_no_folder_is_named_as_a_table(
     spec = f"cover(table='{table.format(folder=tmp_path)}')"
     for each in (spec, "cover(table=5)"):
         sentence = client.post(path, BODIES[path] | {"mechanism": each}).refused(422)
-        assert sentence.startswith("The 'table' parameter of cover may not be set over the web")
-        assert sentence.endswith("The tables that may be named: icd10cm, icd10cm-full, wordnet.")
+        assert sentence.startswith("The 'table' parameter of cover must not be set over the web")
+        assert sentence.endswith("Valid values of 'table': icd10cm, icd10cm-full, wordnet.")
 
 
 def test_the_catalogue_shows_what_may_be_set(
@@ -238,15 +238,15 @@ def test_what_is_not_in_the_cache_is_not_fetched(
     for name in ("aea", "fea", "aea(level=2)"):
         for path, body in BODIES.items():
             sentence = client.post(path, body | {"mechanism": name}).refused(422)
-            assert sentence.endswith("run: veil fetch wordnet.")
+            assert sentence.endswith("Run: veil fetch wordnet.")
     folder = tmp_path / "wordnet" / "3.1"
     folder.mkdir(parents=True)
     (folder / "data.noun").write_text("torn")
     for name in ("aea", "fea"):
         body = BODIES["/api/protect"] | {"mechanism": name}
         assert client.post("/api/protect", body).refused(422) == (
-            f"{name} needs wordnet, which is damaged in the cache, and nothing is fetched for a"
-            " request; run: veil fetch --again wordnet."
+            f"{name} needs wordnet, which is damaged in the cache, and requests fetch nothing."
+            " Run: veil fetch --again wordnet."
         )
     assert sorted(folder.iterdir()) == [folder / "data.noun"]
 
