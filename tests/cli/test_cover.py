@@ -286,8 +286,8 @@ def test_the_screen_of_a_search_with_cover(searching: Veil, table: Table) -> Non
     assert said == [
         "  The engine learnt which of 8 groups was asked for and nothing else: at most 3 bits. An"
         " engine that knows everything and sees this group is right within ten guesses in 62.5 %"
-        " of the cases if all 128 texts of the table are equally likely; how popular each is, is"
-        " not known."
+        " of the cases if all 128 texts of the table are equally likely; their popularity is"
+        " unknown."
     ]
     assert f"  {NOT_COVERED}" in told.lines
     assert "This group had not been sent before. Newly spent: 3 bits; 297 bits are" in told.out

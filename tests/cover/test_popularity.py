@@ -22,13 +22,13 @@ from veil.text.mechanisms.queries.cover import describe_table
 
 
 def test_a_weight_is_a_geometric_mean_halved_for_each_word_beyond_two() -> None:
-    reference = {"a": 2.0, "b": 8.0, "c": 4.0}
-    assert geometric_weight(["a"], reference, 1) == 2
-    assert geometric_weight(["a", "b"], reference, 1) == pytest.approx(4)
-    assert geometric_weight(["a", "b", "c"], reference, 1) == pytest.approx(2)
-    assert geometric_weight(["a", "b", "c", "c"], reference, 1) == pytest.approx(1)
-    assert geometric_weight(["b", "unknown"], reference, 0.5) == pytest.approx(2)
-    assert geometric_weight([], reference, 1) == 0
+    frequencies = {"a": 2.0, "b": 8.0, "c": 4.0}
+    assert geometric_weight(["a"], frequencies, 1) == 2
+    assert geometric_weight(["a", "b"], frequencies, 1) == pytest.approx(4)
+    assert geometric_weight(["a", "b", "c"], frequencies, 1) == pytest.approx(2)
+    assert geometric_weight(["a", "b", "c", "c"], frequencies, 1) == pytest.approx(1)
+    assert geometric_weight(["b", "unknown"], frequencies, 0.5) == pytest.approx(2)
+    assert geometric_weight([], frequencies, 1) == 0
     assert as_counts(np.array([0.0, 1.0, 2.0])).tolist() == [1, 5 * 10**8, 10**9]
     assert as_counts(np.zeros(2)).tolist() == [1, 1]
 
@@ -46,11 +46,11 @@ def test_common_words_and_short_texts_are_popular() -> None:
 
 def test_counts_are_estimated_in_place_of_those_that_there_are() -> None:
     universe = Universe.of({"the skin": 1, "xanthogranuloma juvenile": 9}, "x")
-    result = universe.estimated()
+    estimated = universe.estimated()
     assert universe.popularity == "counts"
-    assert result.popularity == result.sampled(0.5).popularity == "words"
-    assert result.counts[0] > result.counts[1]
-    assert len(result.sampled(0.5).counts) == 1
+    assert estimated.popularity == estimated.sampled(0.5).popularity == "words"
+    assert estimated.counts[0] > estimated.counts[1]
+    assert len(estimated.sampled(0.5).counts) == 1
     with pytest.raises(ParameterError, match="counts, words"):
         read_universe("icd10cm", popularity="many")  # type: ignore[arg-type]
 

@@ -37,9 +37,11 @@ def test_it_is_first_and_exact(spec: str, standing: Locality) -> None:
 
 def test_one_that_the_audit_measured_stays_where_it_is(spec: str) -> None:
     before = make_plane()
-    reference = replace(before.stops[2], setting=replace(before.stops[2].setting, mechanism=spec))
-    reference = replace(reference, setting=replace(reference.setting, size=K))
-    before = replace(before, stops=(*before.stops[:2], reference))
+    measured_stop = replace(
+        before.stops[2], setting=replace(before.stops[2].setting, mechanism=spec)
+    )
+    measured_stop = replace(measured_stop, setting=replace(measured_stop.setting, size=K))
+    before = replace(before, stops=(*before.stops[:2], measured_stop))
     assert with_cover(before, "elsewhere") == replace(before, default=2)
 
 

@@ -73,15 +73,15 @@ def test_what_is_remembered_is_not_sent_and_costs_nothing(
 ) -> None:
     sticky, query = StickyVariants(ledger, 10.0), of_group(table, 2)[1]
     answers = ranking([[Hit("a")]] * 4, 1)
-    queries: list[tuple[str, ...]] = []
+    sent_texts: list[tuple[str, ...]] = []
 
     def recall(texts: Sequence[Released]) -> Ranking:
-        queries.append(tuple(texts))
+        sent_texts.append(tuple(texts))
         return answers
 
     free = sticky.take(query, cover, None, 4, None, EngineRoute(recall=recall))
     assert (free.bits, free.answers) == (0, answers)
-    assert queries == [table.group(2)]
+    assert sent_texts == [table.group(2)]
     later = take(ledger, query, cover)  # nobody remembers: now it goes out for this query
     assert (later.bits, later.answers, later.reused) == (BITS, None, 4)
     assert take(ledger, query, cover).bits == 0
@@ -188,15 +188,15 @@ def test_a_repetition_after_others_still_counts_the_session(
 
 
 def test_a_group_is_told_by_both_priors(ledger: Ledger, texts: list[str], tmp_path: Path) -> None:
-    instance = build(Universe.of(texts).estimated(), tracks=4, cell=2).save(tmp_path / "words")
-    query = instance.texts[0]
-    address = int(instance.address([query])[0])
+    words_table = build(Universe.of(texts).estimated(), tracks=4, cell=2).save(tmp_path / "words")
+    query = words_table.texts[0]
+    address = int(words_table.address([query])[0])
     group = take(ledger, query, Cover(table=str(tmp_path / "words"))).group
     assert group is not None
-    members = instance.members(address)
-    assert group.active == instance.risk_of(members, prior="equal")
-    assert group.popular == instance.risk_of(members, prior="popular")
-    assert (group.blind, group.popularity) == (instance.blind(prior="popular"), "words")
+    members = words_table.members(address)
+    assert group.active == words_table.risk_of(members, prior="equal")
+    assert group.popular == words_table.risk_of(members, prior="popular")
+    assert (group.blind, group.popularity) == (words_table.blind(prior="popular"), "words")
     answer = GroupAnswer.model_validate(group)
     assert (answer.active, answer.popular, answer.blind) == (
         group.active,

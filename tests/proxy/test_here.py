@@ -33,9 +33,9 @@ def desk(idx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.setattr(opening, "reranker", lambda *_, **__: Reranker(BagEncoder()))
     rules = tmp_path / "gate.toml"
     rules.write_text('[[rule]]\nname = "dogs"\nwords = ["dog"]\naction = "refuse"\n')
-    instance = open_desk(engine=f"bm25(index={idx})", folder=tmp_path / "veil", gate=rules)
-    with closing(instance):
-        yield instance
+    private_desk = open_desk(engine=f"bm25(index={idx})", folder=tmp_path / "veil", gate=rules)
+    with closing(private_desk):
+        yield private_desk
 
 
 def test_nothing_of_the_query_is_written_down_or_counted(

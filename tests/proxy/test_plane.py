@@ -372,9 +372,9 @@ def test_an_audit_that_is_not_fit_leaves_the_shipped_slider(words: str, tmp_path
     assert plane.shipped
     assert words in plane.note
     assert f"{folder} is not used for the slider" in plane.note
-    reference = load_plane(folder)  # its owner wants it
-    assert not reference.shipped
-    assert words in reference.note
+    explicit = load_plane(folder)  # its owner wants it
+    assert not explicit.shipped
+    assert words in explicit.note
 
 
 def test_a_configuration_that_was_spared_an_attacker_is_told(tmp_path: Path) -> None:

@@ -74,13 +74,13 @@ def folder(cache: Path) -> Path:
 @pytest.fixture(scope="module")
 def queries() -> list[str]:
     rng = np.random.default_rng(3)
-    instance = [f"{A} {B}", "qqqy", f"{B}-{A} {C}", f"{C}-{D}, ({A})!", f"{A} the {B}"]
+    texts = [f"{A} {B}", "qqqy", f"{B}-{A} {C}", f"{C}-{D}, ({A})!", f"{A} the {B}"]
     for _ in range(150):
         selected = [str(word) for word in rng.choice(SPELT[:LOGGED], size=rng.integers(1, 5))]
         if rng.random() < 0.2:
             selected[rng.integers(len(selected))] = f"qqq{rng.choice(list('abc'))}"
-        instance.append(str(rng.choice([" ", "-", " the ", " "])).join(selected))
-    return [text.title() if i % 7 == 0 else text for i, text in enumerate(instance)]
+        texts.append(str(rng.choice([" ", "-", " the ", " "])).join(selected))
+    return [text.title() if i % 7 == 0 else text for i, text in enumerate(texts)]
 
 
 def rows_of(query: str, made: TextMechanism, space: Embeddings) -> list[tuple[str, ...]]:
@@ -211,20 +211,20 @@ def test_what_is_remembered_of_many_ways_to_type_is_bounded(
 ) -> None:
     monkeypatch.setattr(posterior, "_MIN_CACHE", 20_000)
     monkeypatch.setattr(posterior, "_CACHE_PER_QUERY", 0)
-    instance, space, log = (
+    method, space, log = (
         mechanism("custext(epsilon=4, k=8)"),
         open_folder(folder),
         QueryLog.of(queries),
     )
     preflight = Preflight(log, BagEncoder(), ("bayes",))
-    preflight.prepare(instance, space)
+    preflight.prepare(method, space)
     content = set(log.memo)
     query = f"{A} {NEW} {C} {D}"
     ranks = set()
     for number in range(81):
         shown = [(str.lower, str.upper, str.title)[number // 3**i % 3] for i in range(4)]
         typed = " ".join(change(word) for change, word in zip(shown, query.split(), strict=True))
-        ranks.add(preflight.check(typed, [typed], instance, space).standings[0].rank)
+        ranks.add(preflight.check(typed, [typed], method, space).standings[0].rank)
     assert len(ranks) <= 2  # a word with a capital may be another one
     (shaped,) = log.memo.values()
     assert isinstance(shaped, posterior.ShapedLog)

@@ -94,7 +94,7 @@ def open_desk(tmp_path: Path, web: Web, words: Embeddings) -> Iterator[Open]:
             gate = Gate.load(tmp_path / "gate.toml")
         ledger = Ledger(tmp_path / "veil")
         encoder = BagEncoder()
-        instance = PrivateDesk(
+        desk = PrivateDesk(
             engine="web",
             untrusted=web,
             mixer=Mixer(web),
@@ -106,8 +106,8 @@ def open_desk(tmp_path: Path, web: Web, words: Embeddings) -> Iterator[Open]:
             reranker=Reranker(encoder),
             k=10,
         )
-        opened.append(instance)
-        return instance
+        opened.append(desk)
+        return desk
 
     yield make
     for value in opened:

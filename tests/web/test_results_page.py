@@ -23,14 +23,19 @@ def test_variants_are_marked_by_kind_counted_and_explained() -> None:
         assert page.all("mark", class_=kind)[0].attributes["title"] == MARKS[kind]
         assert MARKS[kind] in page.one("dl", class_="marks").text
     assert not page.all("mark", class_="layout")
-    assert [one.text for one in page.all("dd", class_="times")] == ["3 ×", "2 ×", "1 ×", "1 ×"]
+    assert [element.text for element in page.all("dd", class_="times")] == [
+        "3 ×",
+        "2 ×",
+        "1 ×",
+        "1 ×",
+    ]
 
 
 def test_many_variants_are_all_there() -> None:
     many = tuple(seen((f"word{i}", "changed")) for i in range(50))
     page = Page(pages.results(common(), QUERY, found(seen=many)))
     lists = page.all("ol", class_="variants")
-    assert [one.attributes.get("start") for one in lists] == [None, "9"]
+    assert [element.attributes.get("start") for element in lists] == [None, "9"]
     assert all(f"word{i}" in lists[0].text + lists[1].text for i in range(50))
 
 
@@ -128,9 +133,9 @@ def test_sending_in_clear_is_offered_where_a_rule_lets_pass_and_nowhere_else() -
     offered = (ALL["passed"], pages.refused(common(), QUERY, "engine", "Why.", gate))
     for text in offered:
         page = Page(text)
-        names = [one.attributes.get("name") for one in page.all("input", type="hidden")]
+        names = [element.attributes.get("name") for element in page.all("input", type="hidden")]
         assert names == ["q", "stop", "plain"]
-        assert "Send this query unprotected" in [one.text for one in page.all("button")]
+        assert "Send this query unprotected" in [element.text for element in page.all("button")]
     for name, text in ALL.items():
         assert name == "passed" or "Send this query unprotected" not in text
     refused = Decision("refuse", "No.", ("names",))
@@ -141,10 +146,10 @@ def test_many_results_are_all_there_and_numbered() -> None:
     many = tuple(ResultItem(i, f"N{i}", f"Title {i}", "", 1.0) for i in range(1, 31))
     page = Page(pages.results(common(), QUERY, found(results=many)))
     lists = page.all("ol", class_="results")
-    assert [one.attributes.get("start") for one in lists] == [None, "11"]
-    ranks = [one.attributes.get("data-rank") for one in page.all("li")]
+    assert [element.attributes.get("start") for element in lists] == [None, "11"]
+    ranks = [element.attributes.get("data-rank") for element in page.all("li")]
     assert [rank for rank in ranks if rank] == [str(i) for i in range(1, 31)]
-    assert "20 more results" in [one.text for one in page.all("summary")]
+    assert "20 more results" in [element.text for element in page.all("summary")]
 
 
 def test_variants_that_hold_nothing_but_the_query_are_told() -> None:
@@ -157,16 +162,16 @@ def test_variants_that_hold_nothing_but_the_query_are_told() -> None:
 
 
 def test_where_more_is_out_than_the_audit_had_it_is_told() -> None:
-    told = "guesses better than in the audit"
+    message = "guesses better than in the audit"
     setting = replace(plane().stops[1].setting, size=1)
     stops = tuple(replace(stop, setting=setting) for stop in plane().stops)
     on = replace(common(), plane=replace(plane(), stops=stops))
-    one = seen(("lung", "changed"))
+    item = seen(("lung", "changed"))
     changes: list[tuple[dict[str, object], bool]] = [
-        ({"seen": (one,), "earlier": 0.0}, False),
-        ({"seen": (one, one), "earlier": 0.0}, True),
-        ({"seen": (one,), "earlier": 5.0}, True),
+        ({"seen": (item,), "earlier": 0.0}, False),
+        ({"seen": (item, item), "earlier": 0.0}, True),
+        ({"seen": (item,), "earlier": 5.0}, True),
     ]
     for change, more in changes:
         text = Page(pages.results(on, QUERY, found(setting=setting, **change))).text
-        assert (told in text) == more
+        assert (message in text) == more

@@ -41,14 +41,14 @@ def test_what_no_rule_matches_is_obfuscated() -> None:
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 def test_the_strictest_rule_decides(order: Sequence[int]) -> None:
     rules = [ALL, HELD, NUMBERS]
-    instance = gate(*(rules[i] for i in order))
-    assert len(instance) == 3
-    assert instance.decide("pizza").action == "pass"
-    assert instance.decide("my wounds").action == "obfuscate"
-    assert instance.decide("wound 555").action == "refuse"
-    assert set(instance.decide("wound 555").rules) == {f"r{order.index(1)}", f"r{order.index(2)}"}
-    assert f"'r{order.index(2)}'" in instance.decide("wound 555").reason
-    assert f"'r{order.index(1)}'" not in instance.decide("wound 555").reason  # it did not decide
+    combined = gate(*(rules[i] for i in order))
+    assert len(combined) == 3
+    assert combined.decide("pizza").action == "pass"
+    assert combined.decide("my wounds").action == "obfuscate"
+    assert combined.decide("wound 555").action == "refuse"
+    assert set(combined.decide("wound 555").rules) == {f"r{order.index(1)}", f"r{order.index(2)}"}
+    assert f"'r{order.index(2)}'" in combined.decide("wound 555").reason
+    assert f"'r{order.index(1)}'" not in combined.decide("wound 555").reason  # it did not decide
 
 
 def test_to_hold_everything_back() -> None:
@@ -231,8 +231,8 @@ def test_many_rules_make_a_short_reason() -> None:
     decision = rules.decide("common")
     assert len(decision.rules) == 8
     assert "'r0', 'r1', 'r2', 'r3', 'r4' and 3 more" in decision.reason
-    pair = gate(HELD, HELD).decide("wound").reason
-    assert "your rules 'r0' and 'r1'" in pair
+    reason = gate(HELD, HELD).decide("wound").reason
+    assert "your rules 'r0' and 'r1'" in reason
 
 
 def test_a_query_that_is_too_long_is_refused() -> None:

@@ -62,12 +62,12 @@ def rules(folder: Path, text: str) -> Path:
 
 def test_patterns_need_no_model(presidio: str) -> None:
     detector = PresidioFinder()
-    pair = ["PHONE_NUMBER", "EMAIL_ADDRESS"]
-    assert detector.scores("ring 212-555-5555", pair) == {"PHONE_NUMBER": pytest.approx(0.4)}
-    assert detector.scores("to ada@example.org", pair).keys() == {"EMAIL_ADDRESS"}
-    assert detector.scores("to ada@machine.internal", pair).keys() == {"EMAIL_ADDRESS"}
-    assert detector.scores("a pizza", pair) == {}
-    assert detector.scores("", pair) == {}
+    entities = ["PHONE_NUMBER", "EMAIL_ADDRESS"]
+    assert detector.scores("ring 212-555-5555", entities) == {"PHONE_NUMBER": pytest.approx(0.4)}
+    assert detector.scores("to ada@example.org", entities).keys() == {"EMAIL_ADDRESS"}
+    assert detector.scores("to ada@machine.internal", entities).keys() == {"EMAIL_ADDRESS"}
+    assert detector.scores("a pizza", entities) == {}
+    assert detector.scores("", entities) == {}
 
 
 def test_names_need_a_model(presidio: str, model: str) -> None:

@@ -32,10 +32,10 @@ class FakeRing:
 @pytest.fixture
 def ring(monkeypatch: pytest.MonkeyPatch) -> FakeRing:
     keyring = pytest.importorskip("keyring")
-    instance = FakeRing()
-    monkeypatch.setattr(keyring, "get_keyring", lambda: instance)
+    fake = FakeRing()
+    monkeypatch.setattr(keyring, "get_keyring", lambda: fake)
     monkeypatch.delenv("VEIL_KEYRING", raising=False)
-    return instance
+    return fake
 
 
 @pytest.mark.parametrize(

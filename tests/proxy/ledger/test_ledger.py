@@ -120,9 +120,9 @@ def test_more_variants_cost_only_what_is_new(ledger: Ledger) -> None:
     more = replace(record, variants=(*record.variants, "e f"), spent=30.0)
     assert ledger.record(more, 2, Limits(), NOON) == (number, Price(10.0))
     assert ledger.budget(Limits(), NOON).spent == 30
-    reference = ledger.known(record.query, "cmp")
-    assert reference is not None
-    assert reference.variants == ("a b", "c d", "e f")
+    stored = ledger.known(record.query, "cmp")
+    assert stored is not None
+    assert stored.variants == ("a b", "c d", "e f")
 
 
 def test_what_has_no_guarantee_needs_a_day_without_a_limit(ledger: Ledger) -> None:

@@ -31,10 +31,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def ring(monkeypatch: pytest.MonkeyPatch) -> FakeRing:
     keyring = pytest.importorskip("keyring")
-    instance = FakeRing()
-    monkeypatch.setattr(keyring, "get_keyring", lambda: instance)
+    fake = FakeRing()
+    monkeypatch.setattr(keyring, "get_keyring", lambda: fake)
     monkeypatch.delenv("VEIL_KEYRING")
-    return instance
+    return fake
 
 
 def fill(ledger: Ledger) -> None:
@@ -214,11 +214,11 @@ def test_a_ledger_that_cannot_be_removed_is_told(folder: Path) -> None:
 def test_a_first_start_that_was_cut_short_is_made_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    instance = key.make_key
+    make_key = key.make_key
 
     def killed(folder: Path) -> None:
         if where == "after the key":
-            instance(folder)
+            make_key(folder)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(database, "make_key", killed)
@@ -278,9 +278,9 @@ def read_everything(ledger: Ledger) -> None:
     """Use every way of reading that there is."""
     query, words = ledger.key.query("skin cancer"), ledger.key.words(("skin", "cancer"), "cmp")
     assert ledger.budget(Limits(100)).spent >= 60
-    reference = ledger.known(query, "cmp")
-    if reference is not None and reference.form:
-        assert reference.variants == ("a b", "c d")
+    stored = ledger.known(query, "cmp")
+    if stored is not None and stored.form:
+        assert stored.variants == ("a b", "c d")
     ledger.related(words)
     ledger.earlier(query, "tem")
     ledger.releases(9)

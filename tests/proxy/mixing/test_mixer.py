@@ -577,14 +577,14 @@ def test_fifty_searches_at_once_need_few_threads_and_leave_nothing_behind() -> N
     request = [[*numbered(f"{number}-", 18), *released("x", "y")] for number in range(50)]
     with Mixer(engine, remember=0) as mixer:
         with background(mixer, *request, k=3) as searches:
-            outcome = [search.result() for search in searches]
-        for queries, answered in zip(request, outcome, strict=True):
+            outcomes = [search.result() for search in searches]
+        for queries, answered in zip(request, outcomes, strict=True):
             assert [answered.ranking.list(row)[0] for row in range(20)] == [
                 f"{query}-0" for query in queries
             ]
         assert len(mixer._threads) == WORKERS >= engine.peak
         assert len(mixer._pool) == len(mixer._flights) == len(mixer._answers) == 0
-    assert sum(answered.sent for answered in outcome) == len(engine.order)
+    assert sum(answered.sent for answered in outcomes) == len(engine.order)
     assert all(re.fullmatch(r"veil-mixer-\d+", name) for name in engine.threads)
 
 
@@ -618,11 +618,11 @@ def test_parameters_are_checked(choice: dict[str, float]) -> None:
 
 
 def test_nothing_but_the_variant_differs_on_the_wire() -> None:
-    queries: list[Request] = []
+    requests: list[Request] = []
 
     def answer(request: Request) -> bytes:
-        queries.append(request)
-        body = {"hits": {"hits": [{"_id": str(len(queries)), "_score": 1.0}]}}
+        requests.append(request)
+        body = {"hits": {"hits": [{"_id": str(len(requests)), "_score": 1.0}]}}
         return reply(body, 200, "application/json", "Set-Cookie: id=1", "ETag: x")
 
     variants = numbered("variant-", 10)
@@ -633,14 +633,14 @@ def test_nothing_but_the_variant_differs_on_the_wire() -> None:
             mixer.ask(variants, 5)
     assert server.connections == 10
     assert server.peak <= 2
-    texts = [json.loads(request.body)["query"]["multi_match"].pop("query") for request in queries]
+    texts = [json.loads(request.body)["query"]["multi_match"].pop("query") for request in requests]
     assert sorted(texts) == sorted(variants)
-    assert len({(request.line, request.headers) for request in queries}) == 1
+    assert len({(request.line, request.headers) for request in requests}) == 1
     assert (
         len(
             {
                 request.body.replace(text.encode(), b"")
-                for request, text in zip(queries, texts, strict=True)
+                for request, text in zip(requests, texts, strict=True)
             }
         )
         == 1
