@@ -495,7 +495,7 @@ def test_a_bad_engine_a_spent_budget_and_no_ledger(
             asked = {"query": query, "mechanism": "santext(epsilon=1)", "size": 2}
             told = watched.post("/api/search", asked).refused(500, "server")
             assert told.endswith(
-                f"{file} cannot be used: it cannot be read or written, or it is full."
+                f"{file} cannot be used: it cannot be read or written, or the disk is full."
             )
         assert watched.form("/search", {"q": secret(167)}).status == 500
         assert len(watched.wire.blob) == before
