@@ -132,7 +132,7 @@ def test_parts_of_a_collection(veil: Veil, texts: list[str], tmp_path: Path, par
     made = load(tmp_path / "a")
     assert (made.texts[0], made.universe) == (first[part], f"library, {part}")
     none = veil("cover", "build", library, "--part", "log", *SMALL, "--out", tmp_path / "b")
-    assert "has no log; take its passages or titles" in none.refused()
+    assert "must have a log. Try its passages or titles" in none.refused()
     assert not (tmp_path / "b").exists()
 
 
@@ -141,17 +141,17 @@ def test_parts_of_a_collection(veil: Veil, texts: list[str], tmp_path: Path, par
     [
         ([], "Exactly one source of texts is required"),
         (["icd10cm", "--from", "wordnet"], "Exactly one source of texts is required"),
-        (["log.txt"], "has 128 distinct texts, and 20 tracks with cells of 10 need at least 200"),
-        (["log.txt", *SMALL, "--sample", "0.1"], "has 13 distinct texts, and 4 tracks"),
+        (["log.txt"], "at least 200 distinct texts for 20 tracks with cells of 10. Got 128"),
+        (["log.txt", *SMALL, "--sample", "0.1"], "for 4 tracks with cells of 4. Got 13"),
         (["log.txt", *SMALL, "--sample", "0"], "--sample"),
         (["log.txt", "--tracks", "0"], "--tracks"),
         (["log.txt", "--cell", "0"], "--cell"),
         (["log.txt", *SMALL, "--queries", "0"], "--queries"),
         (["log.txt", *SMALL, "--part", "pages"], "--part"),
         (["log.txt", *SMALL, "--encoder", "miniln"], "No encoder called 'miniln'. Did you mean"),
-        (["wordnet", "--part", "titles"], "wordnet has one part only"),
+        (["wordnet", "--part", "titles"], "because it has only one"),
         (["none.txt", *SMALL], "There is no such collection, folder or file"),
-        (["", *SMALL], "needs a name"),
+        (["", *SMALL], "must have a name"),
     ],
 )
 def test_bad_requests_are_one_sentence(
@@ -249,17 +249,17 @@ def test_nothing_of_a_query_is_written_down(veil: Veil, folder: Path, tmp_path: 
 
 
 def test_a_table_that_cannot_be_used(veil: Veil, folder: Path, tmp_path: Path) -> None:
-    assert "There is no folder" in veil("cover", "show", tmp_path / "none", QUERY).refused()
-    assert "is no table" in veil("cover", "show", tmp_path, QUERY).refused()
+    assert "must exist" in veil("cover", "show", tmp_path / "none", QUERY).refused()
+    assert "must be a table" in veil("cover", "show", tmp_path, QUERY).refused()
     data = bytearray((folder / "addresses.npy").read_bytes())
     data[-1] ^= 1
     (folder / "addresses.npy").write_bytes(data)
-    assert "damaged or of another version" in veil("cover", "show", folder, QUERY).refused()
+    assert "must be intact" in veil("cover", "show", folder, QUERY).refused()
     spec = f"cover(table={folder})"
     docs = tmp_path / "docs.jsonl"
     docs.write_text(json.dumps({"id": "d", "text": "skin"}) + "\n")
     base = ("search", "--collection", docs, "--encoder", "none", "--mechanism", spec, QUERY)
-    assert "damaged or of another version" in veil(*base).refused()
+    assert "must be intact" in veil(*base).refused()
     assert holding(CANARY, tmp_path) == []
 
 
@@ -288,8 +288,8 @@ def test_the_screen_of_a_search_with_cover(searching: Veil, table: Table) -> Non
     assert said == [
         "  The engine learnt which of 8 groups was sent and nothing else: at most 3 bits. An"
         " engine that knows everything and sees this group is right within ten guesses in 62.5 %"
-        " of the cases if all 128 texts of the table are equally likely; how popular each is, is"
-        " not known."
+        " of the cases if all 128 texts of the table are equally likely; their popularity is"
+        " unknown."
     ]
     assert f"  {NOT_COVERED}" in told.lines
     assert "A group that had not been sent before. Newly spent: 3 bits; 297 bits are" in told.out
@@ -297,7 +297,7 @@ def test_the_screen_of_a_search_with_cover(searching: Veil, table: Table) -> Non
     assert "epsilon" not in told.out
     assert CANARY not in told.out
     again = searching(QUERY)
-    assert "the engine learnt nothing but that it was asked for again." in again.out
+    assert "the engine learnt only that it was requested again." in again.out
     assert "Newly spent: 0 bits; 297 bits are left" in again.out
     assert holding(CANARY, cache_folder(), data_folder()) == []
 
@@ -322,7 +322,7 @@ def test_bits_have_a_limit(searching: Veil, table: Table) -> None:
     one, other = (table.texts[table.members(a)[0]] for a in (0, 7))
     assert "; 1 bit is left for 24 hours" in searching("--bits", 4, one).out
     refused = searching("--bits", 4, other).refused()
-    assert "would cost 3 bits, and 1 of the 4 bits for 24 hours" in refused
+    assert "would cost 3 bits, but only 1 of the 4 bits for 24 hours" in refused
     assert "Newly spent: 0 bits; 1 bit is left" in searching("--bits", 4, one).out
     assert "no budget is set" in searching("--bits", "none", other).out
 

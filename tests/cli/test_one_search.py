@@ -214,7 +214,7 @@ def test_the_rules_are_those_of_the_page(
     told = document(search("--gate", rules, "--json", "dog bank"))
     assert told["gate"] == {
         "action": "obfuscate",
-        "reason": "None of your rules matches, so that the query is obfuscated.",
+        "reason": "None of your rules matches, so the query is obfuscated.",
         "rules": [],
     }
 
@@ -241,7 +241,7 @@ def test_attackers_look_first_where_that_is_asked_for(
     log.write_text("mad doctor\nparis london\n")
     sent = wire.blob
     refused = search("--log", log, "--bound", 3, f"{CANARY} flu dog").refused()
-    assert "which is within your bound; nothing was sent" in refused
+    assert "which is within your limit; nothing was sent" in refused
     assert "needs a log" in search("--bound", 3, CANARY).refused()
     assert wire.blob == sent
     shown = search("--log", log, "hiv doctor").out  # it is waited for
@@ -264,9 +264,9 @@ def test_the_screen_says_that_a_bound_chose(
     log.write_text("mad doctor\nparis london\n")
     plain = search("dog bank").out
     assert "passed a local attack" not in plain
-    assert "which tells that a word is the same: no bound covers that." in plain
+    assert "which reveals that the word is the same; no bound covers this." in plain
     assert not [usual for usual in (LAYOUT, UNKNOWN) if usual in plain]  # the manual has these
-    chosen = "The draws were released because they, or ones that they share, passed a local attack"
+    chosen = "released because they, or variants they share samples with, passed a local attack"
     for flags in (["--log", log, "--bound", 1], [], ["--no-ledger", "--log", log, "--bound", 1]):
         assert chosen in search(*flags, "hiv doctor").out
 

@@ -39,4 +39,4 @@ def test_a_text_of_the_table_is_not_compared_with_others(
     """However it is spelt: an encoder may tell capitals apart."""
     monkeypatch.setattr(Table, "encode", lambda *_: pytest.fail("it was encoded"))
     spelt = [f" {text.title()}".replace(" ", "  ") for text in table.texts]
-    assert [found.nearest for found in table.locate(spelt)] == list(range(len(table)))
+    assert [match.nearest for match in table.locate(spelt)] == list(range(len(table)))

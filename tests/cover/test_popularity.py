@@ -22,13 +22,13 @@ from veil.text.mechanisms.queries.cover import describe_table
 
 
 def test_a_weight_is_a_geometric_mean_halved_for_each_word_beyond_two() -> None:
-    known = {"a": 2.0, "b": 8.0, "c": 4.0}
-    assert geometric_weight(["a"], known, 1) == 2
-    assert geometric_weight(["a", "b"], known, 1) == pytest.approx(4)
-    assert geometric_weight(["a", "b", "c"], known, 1) == pytest.approx(2)
-    assert geometric_weight(["a", "b", "c", "c"], known, 1) == pytest.approx(1)
-    assert geometric_weight(["b", "unknown"], known, 0.5) == pytest.approx(2)
-    assert geometric_weight([], known, 1) == 0
+    frequencies = {"a": 2.0, "b": 8.0, "c": 4.0}
+    assert geometric_weight(["a"], frequencies, 1) == 2
+    assert geometric_weight(["a", "b"], frequencies, 1) == pytest.approx(4)
+    assert geometric_weight(["a", "b", "c"], frequencies, 1) == pytest.approx(2)
+    assert geometric_weight(["a", "b", "c", "c"], frequencies, 1) == pytest.approx(1)
+    assert geometric_weight(["b", "unknown"], frequencies, 0.5) == pytest.approx(2)
+    assert geometric_weight([], frequencies, 1) == 0
     assert as_counts(np.array([0.0, 1.0, 2.0])).tolist() == [1, 5 * 10**8, 10**9]
     assert as_counts(np.zeros(2)).tolist() == [1, 1]
 
@@ -46,11 +46,11 @@ def test_common_words_and_short_texts_are_popular() -> None:
 
 def test_counts_are_estimated_in_place_of_those_that_there_are() -> None:
     universe = Universe.of({"the skin": 1, "xanthogranuloma juvenile": 9}, "x")
-    found = universe.estimated()
+    estimated = universe.estimated()
     assert universe.popularity == "counts"
-    assert found.popularity == found.sampled(0.5).popularity == "words"
-    assert found.counts[0] > found.counts[1]
-    assert len(found.sampled(0.5).counts) == 1
+    assert estimated.popularity == estimated.sampled(0.5).popularity == "words"
+    assert estimated.counts[0] > estimated.counts[1]
+    assert len(estimated.sampled(0.5).counts) == 1
     with pytest.raises(ParameterError, match="counts, words"):
         read_universe("icd10cm", popularity="many")  # type: ignore[arg-type]
 
@@ -58,14 +58,14 @@ def test_counts_are_estimated_in_place_of_those_that_there_are() -> None:
 def test_a_file_has_its_counts_unless_words_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "log.tsv").write_text("the skin\t1\nxanthogranuloma\t7\n")
     assert read_universe(tmp_path / "log.tsv").counts.tolist() == [1, 7]
-    found = read_universe(tmp_path / "log.tsv", popularity="words")
-    assert (found.popularity, bool(found.counts[0] > found.counts[1])) == ("words", True)
+    universe = read_universe(tmp_path / "log.tsv", popularity="words")
+    assert (universe.popularity, bool(universe.counts[0] > universe.counts[1])) == ("words", True)
 
 
 def test_the_tables_that_are_built_in_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = read_universe("icd10cm")
-    assert found.popularity == "words"
-    assert (found.counts > 1).mean() > 0.99
+    universe = read_universe("icd10cm")
+    assert universe.popularity == "words"
+    assert (universe.counts > 1).mean() > 0.99
     assert read_universe("icd10cm", "titles").popularity == "counts"
     assert (read_universe("icd10cm", popularity="counts").counts <= 2).all()
     glosses = ["skin, cutis: a rare xanthogranuloma of the", "xanthogranuloma: the skin of a man"]
@@ -79,16 +79,16 @@ def test_the_tables_that_are_built_in_are_estimated(monkeypatch: pytest.MonkeyPa
 def test_the_popular_half_has_wider_groups(n: int, group: int) -> None:
     counts = np.random.default_rng(n).permutation(np.arange(1, n + 1))
     universe = replace(Universe.of([f"text {i}" for i in range(n)]), counts=counts)
-    found = banded(replace(universe, popularity="words"), group)
-    assert sorted(np.concatenate([band for band, _ in found]).tolist()) == list(range(n))
-    assert all(len(band) // groups >= group for band, groups in found)
-    *popular, (rest, groups) = found
+    result = banded(replace(universe, popularity="words"), group)
+    assert sorted(np.concatenate([band for band, _ in result]).tolist()) == list(range(n))
+    assert all(len(band) // groups >= group for band, groups in result)
+    *popular, (rest, groups) = result
     assert groups == (n - n // 2) // group
     assert counts[rest].max() <= min(counts[band].min() for band, _ in popular)
     assert sum(len(band) for band, _ in popular) == n // 2
     if n // 2 >= WIDE * group:
         assert all(len(band) // number >= WIDE * group for band, number in popular)
-    assert [len(band) for band, _ in banded(universe, group)] != [len(band) for band, _ in found]
+    assert [len(band) for band, _ in banded(universe, group)] != [len(band) for band, _ in result]
 
 
 def test_a_universe_that_is_too_small_for_two_bands_has_one(texts: list[str]) -> None:
@@ -117,20 +117,22 @@ def test_what_is_proved_of_a_table_stays(texts: list[str]) -> None:
 def test_a_risk_names_its_prior(texts: list[str]) -> None:
     universe = Universe.of(texts).estimated()
     table = build(universe, tracks=4, cell=2)
-    ones, counts = np.ones(len(texts)), universe.counts.astype(float)
+    uniform, counts = np.ones(len(texts)), universe.counts.astype(float)
     assert table.weighed
     assert table.usual == "equal"
     for guesses in (1, 10):
-        equal, popular = (exact_risk(table.addresses, guesses, each) for each in (ones, counts))
+        equal, popular = (
+            exact_risk(table.addresses, guesses, value) for value in (uniform, counts)
+        )
         assert table.risk(guesses=guesses) == table.risk(guesses=guesses, prior="equal") == equal
         assert table.risk(guesses=guesses, prior="popular") == popular != equal
         best = np.sort(counts)[::-1][:guesses].sum() / counts.sum()
         assert table.blind(guesses, "popular") == pytest.approx(best)
         assert table.blind(guesses) == guesses / len(texts)
-    there = table.members(0)
-    assert table.risk_of(there, 1) == 1 / len(there)
-    own = table.counts[there]
-    assert table.risk_of(there, 1, "popular") == pytest.approx(own.max() / own.sum())
+    members = table.members(0)
+    assert table.risk_of(members, 1) == 1 / len(members)
+    own = table.counts[members]
+    assert table.risk_of(members, 1, "popular") == pytest.approx(own.max() / own.sum())
     logged = build(dict(zip(texts, counts.astype(int).tolist(), strict=True)), tracks=4, cell=2)
     assert logged.usual == "popular"
     assert logged.risk() == logged.risk(prior="popular")
@@ -143,29 +145,29 @@ def test_both_priors_are_told(texts: list[str]) -> None:
     odds = table.odds()
     assert (odds.texts, odds.equal) == (128, table.risk(prior="equal"))
     assert (odds.popular, odds.blind) == (table.risk(prior="popular"), table.blind(10, "popular"))
-    told = str(odds)
-    assert "if all 128 texts of the table are equally likely, and in" in told
-    assert "by public frequencies of words" in told
-    assert f"({100 * table.blind(10, 'popular'):.3g} % before anything is sent)" in told
-    there = table.members(2)
-    assert table.odds(there).equal == table.risk_of(there, prior="equal")
-    assert table.odds(there).popular == table.risk_of(there, prior="popular")
+    message = str(odds)
+    assert "if all 128 texts of the table are equally likely, and in" in message
+    assert "by public frequencies of words" in message
+    assert f"({100 * table.blind(10, 'popular'):.3g} % before anything is sent)" in message
+    members = table.members(2)
+    assert table.odds(members).equal == table.risk_of(members, prior="equal")
+    assert table.odds(members).popular == table.risk_of(members, prior="popular")
     flat = build(texts, tracks=4, cell=2).odds()
     assert (flat.popular, flat.blind) == (None, None)
-    assert str(flat).endswith("how popular each is, is not known.")
+    assert str(flat).endswith("their popularity is unknown.")
     counted = build(dict.fromkeys(texts[:64], 5) | dict.fromkeys(texts[64:], 1), 4, 2)
     assert ", by counts (" in str(counted.odds())
 
 
 def test_the_popularity_is_saved(texts: list[str], tmp_path: Path) -> None:
     build(Universe.of(texts[:125]).estimated(), tracks=4, cell=3).save(tmp_path / "t")
-    found = load(tmp_path / "t")
-    assert found.popularity == "words"
-    low, high = found.track_odds
+    table = load(tmp_path / "t")
+    assert table.popularity == "words"
+    low, high = table.track_odds
     assert low < high
     assert (
         "If all texts are equally likely, each of the 4 tracks is right with probability"
-        f" {low:.3f} to {high:.3f}," in describe_table(found)
+        f" {low:.3f} to {high:.3f}," in describe_table(table)
     )
 
 
@@ -186,10 +188,10 @@ def test_a_table_of_before_is_opened_as_it_was(
 
 def _web_weights(shared: Path, texts: list[str]) -> Floats:
     with gzip.open(shared / "logs" / "web-queries.txt.gz", "rt", encoding="utf-8") as log:
-        seen = Counter(word for query in log for word in words_in(query))
+        view = Counter(word for query in log for word in words_in(query))
     weights = []
     for text in texts:
-        logs = [math.log(seen.get(word, 0) + 0.5) for word in words_in(text)]
+        logs = [math.log(view.get(word, 0) + 0.5) for word in words_in(text)]
         mean = math.exp(sum(logs) / len(logs)) if logs else 0.0
         weights.append(mean * 0.5 ** max(0, len(logs) - 2))
     return np.array(weights)
@@ -206,15 +208,15 @@ def test_popular_queries_are_not_found_much_better_than_blindly(
     vectors = np.random.default_rng(0).normal(size=(len(universe), 4)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
 
-    def groups(found: Universe) -> Ids:
-        return _groups(found, vectors, 20, 10, 0, no_progress)[1]
+    def groups(result: Universe) -> Ids:
+        return _groups(result, vectors, 20, 10, 0, no_progress)[1]
 
     nowhere = np.zeros(len(universe), dtype=np.int64)
     blind = exact_risk(nowhere, 10, weights)
     assert blind == pytest.approx(0.039, abs=0.001)
-    found = groups(universe)
-    assert found.max() + 1 >= 50
-    assert exact_risk(found, 10, weights) <= 2.5 * blind
-    assert exact_risk(found, 1, weights) <= 2.5 * exact_risk(nowhere, 1, weights)
+    result = groups(universe)
+    assert result.max() + 1 >= 50
+    assert exact_risk(result, 10, weights) <= 2.5 * blind
+    assert exact_risk(result, 1, weights) <= 2.5 * exact_risk(nowhere, 1, weights)
     flat = replace(universe, counts=np.ones_like(universe.counts), popularity="counts")
     assert exact_risk(groups(flat), 10, weights) > 8 * blind

@@ -11,41 +11,41 @@ from veil.cover import Universe, build, read_universe
 
 
 def test_texts_are_folded_and_counted() -> None:
-    found = Universe.of(["Skin  cancer", "flu", "skin CANCER ", "...", " "])
-    assert list(found.texts) == ["Skin cancer", "flu"]
-    assert found.counts.tolist() == [2, 1]
+    universe = Universe.of(["Skin  cancer", "flu", "skin CANCER ", "...", " "])
+    assert list(universe.texts) == ["Skin cancer", "flu"]
+    assert universe.counts.tolist() == [2, 1]
     weighed = Universe.of({"flu": 5, "FLU": 2, "cold": 1})
     assert (list(weighed.texts), weighed.counts.tolist()) == (["flu", "cold"], [7, 1])
 
 
 def test_every_text_can_be_sent() -> None:
     """Engines refuse NUL, and all texts of a group are sent or none."""
-    found = Universe.of(
+    universe = Universe.of(
         ["skin\x00cancer", "\x00 flu\x1b", "Skin\x85Cancer", "\x00\x07", "\u200bflu"]
     )
-    assert list(found.texts) == ["skin cancer", "flu"]
-    assert found.counts.tolist() == [2, 2]
+    assert list(universe.texts) == ["skin cancer", "flu"]
+    assert universe.counts.tolist() == [2, 2]
     weighed = Universe.of({"a\x00": 2, "a": 3, "b": 1})
     assert (list(weighed.texts), weighed.counts.tolist()) == (["a", "b"], [5, 1])
 
 
 def test_texts_that_are_looked_up_as_one_are_one() -> None:
-    found = Universe.of(["ﬂour", "flour", "½ cup", "1⁄2 CUP"])
-    assert list(found.texts) == ["ﬂour", "½ cup"]
+    universe = Universe.of(["ﬂour", "flour", "½ cup", "1⁄2 CUP"])
+    assert list(universe.texts) == ["ﬂour", "½ cup"]
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], "The universe is empty"),
-        (["...", "  "], "The universe is empty"),
+        ([], "The universe must have texts"),
+        (["...", "  "], "The universe must have texts"),
         (["a", 3], "Text 2 of the universe must be a string"),
-        (b"flu", "A universe is a list of texts"),
-        (3, "A universe is a list of texts"),
-        ({"flu": 0}, "must have a whole number >= 1 as its count"),
-        ({"flu": True}, "must have a whole number >= 1 as its count"),
-        ({"flu": 10**30}, "must have a whole number >= 1 as its count"),
-        (["2019", "3.5", "12 000"], "The texts of the universe are all numbers"),
+        (b"flu", "The universe must be a list of texts"),
+        (3, "The universe must be a list of texts"),
+        ({"flu": 0}, "must have an integer from 1"),
+        ({"flu": True}, "must have an integer from 1"),
+        ({"flu": 10**30}, "must have an integer from 1"),
+        (["2019", "3.5", "12 000"], "The texts of the universe must not all be numbers"),
     ],
 )
 def test_bad_universes(given: object, message: str) -> None:
@@ -54,7 +54,7 @@ def test_bad_universes(given: object, message: str) -> None:
 
 
 def test_one_text_many_times_is_one_text() -> None:
-    with pytest.raises(InputError, match="has 1 distinct text, and 2 tracks with cells of 2"):
+    with pytest.raises(InputError, match="for 2 tracks with cells of 2. Got 1 instead"):
         build(["flu"] * 1000, tracks=2, cell=2)
 
 
@@ -90,7 +90,7 @@ def test_parts_of_a_collection(collection: Path) -> None:
     titles = read_universe(collection, "titles")
     assert list(titles.texts) == ["On skin", "one two three four five six seven eight nine ten"]
     assert list(read_universe(str(collection), "queries").texts) == ["skin care"]
-    with pytest.raises(InputError, match="has no log"):
+    with pytest.raises(InputError, match="must have a log"):
         read_universe(collection, "log")
     with pytest.raises(ParameterError, match="must be one of: passages"):
         read_universe(collection, "pages")  # type: ignore[arg-type]
@@ -99,9 +99,9 @@ def test_parts_of_a_collection(collection: Path) -> None:
 def test_a_file_of_queries_or_of_documents(collection: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.txt.gz"
     log.write_bytes(gzip.compress(b"flu\nFlu\ncold\n"))
-    found = read_universe(log)
-    assert (list(found.texts), found.counts.tolist()) == (["flu", "cold"], [2, 1])
-    assert found.name == "log.txt.gz"
+    universe = read_universe(log)
+    assert (list(universe.texts), universe.counts.tolist()) == (["flu", "cold"], [2, 1])
+    assert universe.name == "log.txt.gz"
     documents = read_universe(collection / "docs.jsonl", "titles")
     assert next(iter(documents.texts)) == "On skin"
 
@@ -118,18 +118,18 @@ def test_a_file_of_queries_or_of_documents(collection: Path, tmp_path: Path) -> 
 )
 def test_counts_of_a_file(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
-    found = read_universe(tmp_path / name)
-    assert (list(found.texts), found.counts.tolist()) == (["flu", "cold"], [7, 1])
+    universe = read_universe(tmp_path / name)
+    assert (list(universe.texts), universe.counts.tolist()) == (["flu", "cold"], [7, 1])
 
 
 def test_numbers_are_no_universe(tmp_path: Path) -> None:
     (tmp_path / "log.tsv").write_text("1\t7\n2\t19\n")
-    with pytest.raises(InputError, match="are all numbers; .* 'query' or 'text'"):
+    with pytest.raises(InputError, match="must not all be numbers.* 'query' or 'text'"):
         read_universe(tmp_path / "log.tsv")
 
 
 def test_wordnet_has_one_part(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="one part only"):
+    with pytest.raises(ParameterError, match="has only one"):
         read_universe("wordnet", "titles")
 
 
@@ -141,8 +141,8 @@ def test_nouns_with_what_they_mean(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     )
     monkeypatch.setattr("veil.corpus.wordnet.wordnet_folder", lambda: tmp_path)
     monkeypatch.setattr("veil.corpus.wordnet.wordnet", lambda report: None)
-    found = read_universe("wordnet")
-    assert list(found.texts) == [
+    universe = read_universe("wordnet")
+    assert list(universe.texts) == [
         "entity: that which is",
         "skin cancer, cutis: a growth of the skin",
     ]

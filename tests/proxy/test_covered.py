@@ -17,29 +17,31 @@ from veil.text.mechanisms.catalogue import mechanism
 @pytest.fixture
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     make_table().save(tmp_path / "table")
-    made = f"cover(table='{tmp_path / 'table'}')"
-    monkeypatch.setattr(slider, "usual_mechanism", lambda _: made)
-    return str(mechanism(made))
+    plane = f"cover(table='{tmp_path / 'table'}')"
+    monkeypatch.setattr(slider, "usual_mechanism", lambda _: plane)
+    return str(mechanism(plane))
 
 
 @pytest.mark.parametrize("standing", ["own", "stand-in", "elsewhere"])
 def test_it_is_first_and_exact(spec: str, standing: Locality) -> None:
     before = make_plane()
-    made = with_cover(before, standing)
-    first = made.stops[0]
-    assert (made.default, made.stops[1:], made.note) == (0, before.stops, "")
+    plane = with_cover(before, standing)
+    first = plane.stops[0]
+    assert (plane.default, plane.stops[1:], plane.note) == (0, before.stops, "")
     assert (first.setting.mechanism, first.setting.size) == (spec, K)
     assert first.risk.score == first.upper == 10 * GROUPS / N
     assert math.isnan(first.utility.score)
-    assert [stop.measured for stop in made.stops] == [False, True, True, True]
+    assert [stop.measured for stop in plane.stops] == [False, True, True, True]
     assert first.log_size == N
 
 
 def test_one_that_the_audit_measured_stays_where_it_is(spec: str) -> None:
     before = make_plane()
-    known = replace(before.stops[2], setting=replace(before.stops[2].setting, mechanism=spec))
-    known = replace(known, setting=replace(known.setting, size=K))
-    before = replace(before, stops=(*before.stops[:2], known))
+    measured_stop = replace(
+        before.stops[2], setting=replace(before.stops[2].setting, mechanism=spec)
+    )
+    measured_stop = replace(measured_stop, setting=replace(measured_stop.setting, size=K))
+    before = replace(before, stops=(*before.stops[:2], measured_stop))
     assert with_cover(before, "elsewhere") == replace(before, default=2)
 
 
@@ -48,21 +50,21 @@ def test_a_table_that_is_not_there_is_told_of_and_not_built(
 ) -> None:
     monkeypatch.setenv("VEIL_CACHE", str(tmp_path))
     before = make_plane()
-    made = with_cover(before, "elsewhere")
-    assert made.stops is before.stops
-    assert "veil cover build wordnet" in made.note
-    first = made.stops[made.default]
-    assert made.uncovered.startswith(made.note)
+    plane = with_cover(before, "elsewhere")
+    assert plane.stops is before.stops
+    assert "veil cover build wordnet" in plane.note
+    first = plane.stops[plane.default]
+    assert plane.uncovered.startswith(plane.note)
     spec, worth = mechanism(first.setting.mechanism).brief, f"{first.utility.score:.2f}"
-    assert f"starts at {spec}, with a utility of {worth}" in made.uncovered
+    assert f"default is {spec}, with a utility of {worth}" in plane.uncovered
     assert with_cover(before, "own") == before
     assert list(tmp_path.iterdir()) == []
 
 
 def test_rows_of_cover_in_an_audit_make_a_stop(spec: str, tmp_path: Path) -> None:
     rows = [
-        replace(row, spec=one, mechanism="cover")
-        for one in (spec, f"cover(table='{tmp_path / 'gone'}')")
+        replace(row, spec=item, mechanism="cover")
+        for item in (spec, f"cover(table='{tmp_path / 'gone'}')")
         for row in make_plane().rows[:2]
     ]
     assert [stop.setting.mechanism for stop in stops_of(rows, "small", "bm25")] == [spec]

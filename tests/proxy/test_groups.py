@@ -49,14 +49,14 @@ def of_group(table: Table, address: int) -> list[str]:
 
 def test_a_group_is_paid_once_for_each_query(ledger: Ledger, cover: Cover, table: Table) -> None:
     """That it went out for another query before tells the engine no less of this one."""
-    one, other = of_group(table, 2)[:2]
-    first = take(ledger, one, cover)
+    item, other = of_group(table, 2)[:2]
+    first = take(ledger, item, cover)
     assert (first.bits, first.spent, first.reused) == (BITS, 0, 0)
     assert first.variants[0] == table.group(2)
     assert first.group is not None
     assert (first.group.address, first.group.groups, first.group.known) == (2, 8, False)
     assert len(first.group.others) == 4
-    for query, bits, reused in ((one.upper(), 0, 4), (other, BITS, 0), (other, 0, 4)):
+    for query, bits, reused in ((item.upper(), 0, 4), (other, BITS, 0), (other, 0, 4)):
         again = take(ledger, query, cover)
         assert (again.bits, again.spent, again.reused) == (bits, 0, reused)
         assert again.variants[0] == table.group(2)
@@ -65,7 +65,7 @@ def test_a_group_is_paid_once_for_each_query(ledger: Ledger, cover: Cover, table
     assert take(ledger, of_group(table, 5)[0], cover).bits == BITS
     state = ledger.budget()
     assert (state.bits, state.spent, state.unproved) == (3 * BITS, 0, 0)
-    assert [one.bits for one in ledger.releases(9)] == [BITS, BITS, BITS]
+    assert [item.bits for item in ledger.releases(9)] == [BITS, BITS, BITS]
 
 
 def test_what_is_remembered_is_not_sent_and_costs_nothing(
@@ -73,15 +73,15 @@ def test_what_is_remembered_is_not_sent_and_costs_nothing(
 ) -> None:
     sticky, query = StickyVariants(ledger, 10.0), of_group(table, 2)[1]
     answers = ranking([[Hit("a")]] * 4, 1)
-    asked: list[tuple[str, ...]] = []
+    sent_texts: list[tuple[str, ...]] = []
 
     def recall(texts: Sequence[Released]) -> Ranking:
-        asked.append(tuple(texts))
+        sent_texts.append(tuple(texts))
         return answers
 
     free = sticky.take(query, cover, None, 4, None, EngineRoute(recall=recall))
     assert (free.bits, free.answers) == (0, answers)
-    assert asked == [table.group(2)]
+    assert sent_texts == [table.group(2)]
     later = take(ledger, query, cover)  # nobody remembers: now it goes out for this query
     assert (later.bits, later.answers, later.reused) == (BITS, None, 4)
     assert take(ledger, query, cover).bits == 0
@@ -95,10 +95,10 @@ def test_a_demonstration_pays_for_nothing_that_leaves(
     shown = sticky.take(query, cover, None, 4, None, EngineRoute(leaves=False))
     assert shown.group is not None
     assert not shown.group.known
-    sent = take(ledger, query, cover)
-    assert (sent.bits, sent.reused) == (BITS, 0)
-    assert sent.group is not None
-    assert not sent.group.known  # by no engine elsewhere
+    released = take(ledger, query, cover)
+    assert (released.bits, released.reused) == (BITS, 0)
+    assert released.group is not None
+    assert not released.group.known  # by no engine elsewhere
 
 
 def test_many_queries_cannot_hide_behind_groups_that_are_known(
@@ -114,7 +114,7 @@ def test_many_queries_cannot_hide_behind_groups_that_are_known(
 def test_bits_have_a_limit_of_their_own(ledger: Ledger, cover: Cover, table: Table) -> None:
     take(ledger, of_group(table, 0)[0], cover, bits=4)
     with pytest.raises(
-        BudgetError, match=r"would cost 3 bits, and 1 of the 4 bits .* nothing was"
+        BudgetError, match=r"would cost 3 bits, but only 1 of the 4 bits .* nothing was"
     ):
         take(ledger, of_group(table, 1)[0], cover, bits=4)
     assert len(ledger.releases(9)) == 1
@@ -143,11 +143,11 @@ def test_a_session_stays_with_its_group(ledger: Ledger, cover: Cover, table: Tab
     assert (third.group.stayed, third.group.address) == (False, own[far])
     assert third.bits == BITS
     # texts that would have stayed are ruled out by who saw both groups
-    there = [i for i in table.members(own[far]) if table.near(table.texts[i], address) < 0.92]
+    members = [i for i in table.members(own[far]) if table.near(table.texts[i], address) < 0.92]
     assert third.group.session
-    assert third.group.same == len(there) < len(table.members(own[far]))
-    assert set(third.group.others) <= {table.texts[i] for i in there}
-    assert third.group.active == min(1.0, 10 / len(there))
+    assert third.group.same == len(members) < len(table.members(own[far]))
+    assert set(third.group.others) <= {table.texts[i] for i in members}
+    assert third.group.active == min(1.0, 10 / len(members))
     # a repetition tells what the first one told: the engine still knows what came before
     third_again = take(ledger, far, near)
     assert third_again.group is not None
@@ -188,15 +188,15 @@ def test_a_repetition_after_others_still_counts_the_session(
 
 
 def test_a_group_is_told_by_both_priors(ledger: Ledger, texts: list[str], tmp_path: Path) -> None:
-    made = build(Universe.of(texts).estimated(), tracks=4, cell=2).save(tmp_path / "words")
-    query = made.texts[0]
-    address = int(made.address([query])[0])
+    words_table = build(Universe.of(texts).estimated(), tracks=4, cell=2).save(tmp_path / "words")
+    query = words_table.texts[0]
+    address = int(words_table.address([query])[0])
     group = take(ledger, query, Cover(table=str(tmp_path / "words"))).group
     assert group is not None
-    there = made.members(address)
-    assert group.active == made.risk_of(there, prior="equal")
-    assert group.popular == made.risk_of(there, prior="popular")
-    assert (group.blind, group.popularity) == (made.blind(prior="popular"), "words")
+    members = words_table.members(address)
+    assert group.active == words_table.risk_of(members, prior="equal")
+    assert group.popular == words_table.risk_of(members, prior="popular")
+    assert (group.blind, group.popularity) == (words_table.blind(prior="popular"), "words")
     answer = GroupAnswer.model_validate(group)
     assert (answer.active, answer.popular, answer.blind) == (
         group.active,
@@ -209,8 +209,8 @@ def test_a_session_ends(
     ledger: Ledger, cover: Cover, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     near = cover.model_copy(update={"stay": 0.0})
-    one, other = of_group(table, 2)[0], of_group(table, 5)[0]
-    take(ledger, one, near)
+    item, other = of_group(table, 2)[0], of_group(table, 5)[0]
+    take(ledger, item, near)
     monkeypatch.setattr("veil.proxy.sources.SESSION", -1.0)
     assert take(ledger, other, near).variants[0] == table.group(5)
 
@@ -233,13 +233,13 @@ def test_a_table_built_anew_keeps_the_groups_of_before(
 @pytest.mark.parametrize("drawer", [StickyVariants, UnrecordedVariants])
 def test_a_bound_must_not_choose(ledger: Ledger, cover: Cover, drawer: type) -> None:
     bound = PreflightBound(5)
-    made = (
+    instance = (
         StickyVariants(ledger, None, bound)
         if drawer is StickyVariants
         else UnrecordedVariants(None, bound)
     )
-    with pytest.raises(ParameterError, match="chooses by the query what is sent"):
-        made.take("skin", cover, None, 4)
+    with pytest.raises(ParameterError, match="selects variants by the query"):
+        instance.take("skin", cover, None, 4)
     assert ledger.releases(9) == ()
 
 
@@ -271,8 +271,8 @@ def test_the_local_attacker_knows_the_group_and_no_more(cover: Cover, table: Tab
     watch = Preflight(QueryLog.of(table.texts), Bag())  # bayes alone: it is exact
     for query, more in ((of_group(table, 2)[0], 0), ("skin rare tumour treatment", 1)):
         address = int(table.address([query])[0])
-        found = watch.check(query, table.group(address), cover, None, wait=True)
-        assert found.standings == (
+        result = watch.check(query, table.group(address), cover, None, wait=True)
+        assert result.standings == (
             TruthRank("bayes", 1, len(table) + more, len(table.members(address)) + more),
         )
     unseen = watch.check("skin", ["something else"], cover, None, wait=True)

@@ -33,9 +33,9 @@ def desk(idx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.setattr(opening, "reranker", lambda *_, **__: Reranker(BagEncoder()))
     rules = tmp_path / "gate.toml"
     rules.write_text('[[rule]]\nname = "dogs"\nwords = ["dog"]\naction = "refuse"\n')
-    made = open_desk(engine=f"bm25(index={idx})", folder=tmp_path / "veil", gate=rules)
-    with closing(made):
-        yield made
+    private_desk = open_desk(engine=f"bm25(index={idx})", folder=tmp_path / "veil", gate=rules)
+    with closing(private_desk):
+        yield private_desk
 
 
 def test_nothing_of_the_query_is_written_down_or_counted(
@@ -43,14 +43,14 @@ def test_nothing_of_the_query_is_written_down_or_counted(
 ) -> None:
     assert (desk.standing, desk.collection) == ("own", "mine")
     before = {path: path.read_bytes() for path in sorted((tmp_path / "veil").iterdir())}
-    found = desk.search_here(QUERY)
+    outcome = desk.search_here(QUERY)
     assert {path: path.read_bytes() for path in sorted((tmp_path / "veil").iterdir())} == before
-    assert [item.id for item in found.results] == ["d1", "d0"]
-    assert (found.plain, found.here, found.ledger, found.sent, found.seen) == (
+    assert [item.id for item in outcome.results] == ["d1", "d0"]
+    assert (outcome.plain, outcome.here, outcome.ledger, outcome.sent, outcome.seen) == (
         True, True, False, 0, (),
     )  # fmt: skip
-    assert (found.cost.kind, found.cost.bits) == ("leakage", 0)
-    assert found.news.startswith("Nothing was sent")
+    assert (outcome.cost.kind, outcome.cost.bits) == ("leakage", 0)
+    assert outcome.news.startswith("Nothing was sent")
     assert desk.releases(1) == ()
 
 
@@ -72,12 +72,12 @@ def test_other_engines_never_get_a_query_so(desk: PrivateDesk, engine: Recorded)
 def test_without_variants_there_is_no_ledger(idx: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         elsewhere = f"searxng(url=http://127.0.0.1:{server.getsockname()[1]})"
-        for spec, there in ((f"bm25(index={idx})", False), (elsewhere, True)):
-            made = open_desk(
+        for spec, members in ((f"bm25(index={idx})", False), (elsewhere, True)):
+            instance = open_desk(
                 engine=spec, encoder="none", folder=tmp_path / "none", once=True, plainly=True
             )
-            with closing(made):
-                assert (made.ledger is not None) == (tmp_path / "none").exists() == there
+            with closing(instance):
+                assert (instance.ledger is not None) == (tmp_path / "none").exists() == members
 
 
 def test_an_engine_that_is_not_there_is_told_first(

@@ -49,9 +49,9 @@ def test_an_audit_that_cannot_be_noted_is_done_all_the_same(
     (folder / "data").touch()  # a file where the folder should be
     assert run(["audit", "study.toml"]) == 0
     assert (folder / "veil-report" / "results.csv").is_file()
-    told = [line for line in capsys.readouterr().err.splitlines() if "veil serve" in line]
-    assert len(told) == 1
-    assert told[0].startswith("veil: 'veil serve' will not find this audit by itself: ")
+    messages = [line for line in capsys.readouterr().err.splitlines() if "veil serve" in line]
+    assert len(messages) == 1
+    assert messages[0].startswith("veil: 'veil serve' will not find this audit by itself: ")
 
 
 def test_an_audit_that_fails_is_not_noted(

@@ -171,8 +171,8 @@ def test_the_host_is_shown_first_and_whole(address: str, host: str) -> None:
     item = ResultItem(1, address, "Title", "Text", 1.0)
     assert item.link == ItemAnswer.model_validate(item).link == link.href
     page = Page(pages.results(common(), QUERY, found(results=(item,))))
-    (made,) = page.all("a", rel="noreferrer")
-    assert made.attributes["href"] == link.href
+    (instance,) = page.all("a", rel="noreferrer")
+    assert instance.attributes["href"] == link.href
     assert page.one("bdi", class_="host").text == host
     assert page.one("p", class_="id").text.startswith(host)
 

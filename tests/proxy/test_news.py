@@ -11,40 +11,39 @@ def group(*, known: bool = False, stayed: bool = False) -> GroupView:
 
 
 AGAIN = (
-    "The group was sent for this query before: the engine learnt nothing but that it was asked for"
-    " again."
+    "The group was sent for this query before: the engine learnt only that it was requested again."
 )
 OTHER = (
-    "A group that had been sent before, for another query: of this one it tells as much as a new"
-    " group would."
+    "This group had been sent before for another query. It reveals as much about this query as a"
+    " new group would."
 )
 
 
 @pytest.mark.parametrize(
     ("known", "sent", "reused", "sentence"),
     [
-        (False, 20, 0, "A group that had not been sent before."),
+        (False, 20, 0, "This group had not been sent before."),
         (True, 20, 0, OTHER),
         (True, 20, 20, AGAIN),
         (True, 0, 20, "Nothing was sent: the group had been sent before, and its answers were"
-         " remembered here."),
-        (False, 0, 0, "A group that had not been sent before."),  # no engine answered
+         " remembered on this machine."),
+        (False, 0, 0, "This group had not been sent before."),  # no engine answered
     ],
 )  # fmt: skip
 def test_news_of_groups(known: bool, sent: int, reused: int, sentence: str) -> None:
-    made = found(cover=group(known=known), sent=sent, reused=reused)
-    assert made.news == sentence
+    plane = found(cover=group(known=known), sent=sent, reused=reused)
+    assert plane.news == sentence
     stayed = found(cover=group(known=True, stayed=True), sent=sent, reused=reused)
     assert "not been sent" not in stayed.news
 
 
 def test_a_group_is_not_told_as_draws() -> None:
-    for known in (False, True):
+    for reference in (False, True):
         for shared in (0, 2):
-            news = found(cover=group(known=known), sent=4, shared=shared).news
+            news = found(cover=group(known=reference), sent=4, shared=shared).news
             assert "variant" not in news
-            assert "drawn" not in news
-    assert found().news == "New variants, drawn for this query."
+            assert "sampled" not in news
+    assert found().news == "New variants, sampled for this query."
 
 
 def test_what_went_in_clear_comes_first() -> None:

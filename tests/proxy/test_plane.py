@@ -81,7 +81,7 @@ def test_stops_are_what_nothing_beats_from_private_to_useful(tmp_path: Path) -> 
     assert (plane.collection, plane.engine, plane.shipped) == ("icd", "bm25", False)
     assert plane.origin == str(tmp_path / "audit")
     assert plane.plain == PLAIN
-    assert "faced inference" in plane.note
+    assert "attacked with inference" in plane.note
     assert plane.rows == tuple(FRONT)
 
 
@@ -89,12 +89,12 @@ def test_a_stop_tells_its_figures(tmp_path: Path) -> None:
     stop = load_plane(write(tmp_path / "audit", FRONT)).stops[1]
     assert stop.log_size == 500
     assert stop.upper == pytest.approx(0.19, abs=0.01)
-    told = str(stop)
-    assert told.startswith("cmp(epsilon=5) with 5 variants: ")
-    assert "out of 500 " in told
-    assert "for 10 % of 80 queries" in told
-    assert f"at most {math.ceil(1000 * stop.upper) / 10:g} %" in told
-    assert "0.30 of 1" in told
+    message = str(stop)
+    assert message.startswith("cmp(epsilon=5) with 5 variants: ")
+    assert "out of 500 " in message
+    assert "for 10 % of 80 queries" in message
+    assert f"at most {math.ceil(1000 * stop.upper) / 10:g} %" in message
+    assert "0.30 of 1" in message
 
 
 def test_the_place_of_a_setting(tmp_path: Path) -> None:
@@ -137,12 +137,14 @@ UNFIT = {
 def test_what_cannot_be_used_or_proved_is_no_stop(rows: list[Row], tmp_path: Path) -> None:
     plane = load_plane(write(tmp_path / "audit", [*rows, *FRONT]))
     assert settings(plane) == settings(load_plane(write(tmp_path / "other", FRONT)))
-    with pytest.raises(InputError, match="no configuration that can be a stop"):
+    with pytest.raises(InputError, match="must have a configuration for the slider"):
         load_plane(write(tmp_path / "audit", rows))
 
 
 def test_what_was_spared_the_strongest_attacker_is_no_stop(tmp_path: Path) -> None:
-    weak = [row for one in FRONT for row in (one, replace(one, attacker="inference", score=0.0))]
+    weak = [
+        row for item in FRONT for row in (item, replace(item, attacker="inference", score=0.0))
+    ]
     tried = [row for row in weak if row.attacker or row in FRONT]
     spared = point("tem(epsilon=1)", 0.0, 0.9, attacker="inference")
     plane = load_plane(write(tmp_path / "audit", [*spared, *tried]))
@@ -252,7 +254,7 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_a_table_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("veil.proxy.slider._LARGEST", 100)
-    with pytest.raises(InputError, match="larger than 100 bytes"):
+    with pytest.raises(InputError, match="at most 100 bytes"):
         load_plane(write(tmp_path / "audit", FRONT))
 
 
@@ -262,7 +264,7 @@ def test_a_table_that_others_may_have_written_must_be_named(tmp_path: Path) -> N
     (folder / "results.csv").chmod(0o666)
     plane = load_plane()
     assert plane.shipped
-    assert "Others may have written" in plane.note
+    assert "Other users can write" in plane.note
     assert not load_plane(folder).shipped
 
 
@@ -273,7 +275,7 @@ def test_a_note_that_names_no_folder_is_told(content: bytes, tmp_path: Path) -> 
     (tmp_path / "data" / "last-audit").write_bytes(content)
     plane = load_plane()
     assert plane.shipped
-    assert "does not name a folder" in plane.note
+    assert "must name a folder" in plane.note
 
 
 @posix
@@ -299,9 +301,9 @@ def test_the_shipped_plane_serves() -> None:
     assert plane.note == ""
     assert len(plane.stops) >= 3
     assert plane.stops[plane.default].setting.mechanism.startswith("cover(table='icd10cm'")
-    for one, after in pairwise(plane.stops):
-        assert one.risk.score < after.risk.score
-        assert one.utility.score < after.utility.score
+    for item, after in pairwise(plane.stops):
+        assert item.risk.score < after.risk.score
+        assert item.utility.score < after.utility.score
     for stop in plane.stops:
         assert catalogue.mechanism(stop.setting.mechanism).guarantee.kind != "none"
         assert stop.risk.score <= stop.upper <= 1
@@ -318,9 +320,9 @@ def test_the_shipped_table_names_no_file() -> None:
 
 
 def test_of_two_looks_at_a_risk_the_worse_one_ships() -> None:
-    seen = replace(FRONT[0], kind="recovery", measure="queries", score=0.4)
-    again = replace(seen, score=0.6)
-    for looks in ([[seen], [again]], [[again], [seen]], [[seen, again]]):
+    view = replace(FRONT[0], kind="recovery", measure="queries", score=0.4)
+    again = replace(view, score=0.6)
+    for looks in ([[view], [again]], [[again], [view]], [[view, again]]):
         assert joined(looks) == (again,)
 
 
@@ -354,10 +356,10 @@ def test_a_last_audit_that_is_gone_is_told(
 
 LACKS = {
     "10 queries": [replace(row, n=10) for row in fit(FRONT)],
-    "faced inference": [replace(row, data="icd10cm") for row in FRONT],
-    "faced bayes": [replace(row, attacker=row.attacker and "inference", data="icd10cm")
+    "attacked with inference": [replace(row, data="icd10cm") for row in FRONT],
+    "attacked with bayes": [replace(row, attacker=row.attacker and "inference", data="icd10cm")
                     for row in FRONT],
-    "of other with bm25": [replace(row, data="other") for row in fit(FRONT)],
+    "for other with bm25": [replace(row, data="other") for row in fit(FRONT)],
     "with dense": [replace(row, task=row.task and "dense") for row in fit(FRONT)],
 }  # fmt: skip
 
@@ -369,14 +371,14 @@ def test_an_audit_that_is_not_fit_leaves_the_shipped_slider(words: str, tmp_path
     plane = load_plane()
     assert plane.shipped
     assert words in plane.note
-    assert f"{folder} does not become the slider" in plane.note
-    named = load_plane(folder)  # its owner wants it
-    assert not named.shipped
-    assert words in named.note
+    assert f"{folder} is not used for the slider" in plane.note
+    explicit = load_plane(folder)  # its owner wants it
+    assert not explicit.shipped
+    assert words in explicit.note
 
 
 def test_a_configuration_that_was_spared_an_attacker_is_told(tmp_path: Path) -> None:
     rows = [row for row in fit(FRONT)
             if (row.attacker, row.spec) != ("inference", "cmp(epsilon=5)")]  # fmt: skip
     note_audit(write(tmp_path / "audit", rows))
-    assert "faced inference" in load_plane().note
+    assert "attacked with inference" in load_plane().note

@@ -74,13 +74,13 @@ def folder(cache: Path) -> Path:
 @pytest.fixture(scope="module")
 def queries() -> list[str]:
     rng = np.random.default_rng(3)
-    made = [f"{A} {B}", "qqqy", f"{B}-{A} {C}", f"{C}-{D}, ({A})!", f"{A} the {B}"]
+    texts = [f"{A} {B}", "qqqy", f"{B}-{A} {C}", f"{C}-{D}, ({A})!", f"{A} the {B}"]
     for _ in range(150):
-        chosen = [str(word) for word in rng.choice(SPELT[:LOGGED], size=rng.integers(1, 5))]
+        selected = [str(word) for word in rng.choice(SPELT[:LOGGED], size=rng.integers(1, 5))]
         if rng.random() < 0.2:
-            chosen[rng.integers(len(chosen))] = f"qqq{rng.choice(list('abc'))}"
-        made.append(str(rng.choice([" ", "-", " the ", " "])).join(chosen))
-    return [text.title() if i % 7 == 0 else text for i, text in enumerate(made)]
+            selected[rng.integers(len(selected))] = f"qqq{rng.choice(list('abc'))}"
+        texts.append(str(rng.choice([" ", "-", " the ", " "])).join(selected))
+    return [text.title() if i % 7 == 0 else text for i, text in enumerate(texts)]
 
 
 def rows_of(query: str, made: TextMechanism, space: Embeddings) -> list[tuple[str, ...]]:
@@ -95,24 +95,24 @@ def rows_of(query: str, made: TextMechanism, space: Embeddings) -> list[tuple[st
 def test_ranks_are_those_of_an_attack_on_a_log_with_the_query(
     spec: str, folder: Path, queries: list[str]
 ) -> None:
-    made = mechanism(spec)
+    method = mechanism(spec)
     space, fresh = open_folder(folder), open_folder(folder)
     name = "bayes(prior='frequency')" if "p=0.3" in spec else "bayes"
-    found = Preflight(QueryLog.of(queries), BagEncoder(), (name,))
-    found.prepare(made, space)
+    preflight = Preflight(QueryLog.of(queries), BagEncoder(), (name,))
+    preflight.prepare(method, space)
     ranks: list[tuple[int, int]] = []
     for query in QUERIES:
         log, _ = QueryLog.of(queries).with_queries([query])
-        rows = rows_of(query, made, space)
-        checked = [found.check(query, row, made, space) for row in rows]
-        assert all((one.waiting, one.unable) == ((), ()) for one in checked)
-        standings = [one.standings[0] for one in checked]
+        rows = rows_of(query, method, space)
+        checked = [preflight.check(query, row, method, space) for row in rows]
+        assert all((item.waiting, item.unable) == ((), ()) for item in checked)
+        truth_ranks = [item.standings[0] for item in checked]
         originals = [query] * len(rows)
-        truth = attack(rows, originals, log, name, mechanism=made, space=fresh)
+        truth = attack(rows, originals, log, name, mechanism=method, space=fresh)
         assert truth.ties is not None
         expected = list(zip(truth.ranks.tolist(), truth.ties.tolist(), strict=True))
-        assert [(standing.rank, standing.ties) for standing in standings] == expected
-        assert {standing.candidates for standing in standings} == {len(log)}
+        assert [(rank.rank, rank.ties) for rank in truth_ranks] == expected
+        assert {rank.candidates for rank in truth_ranks} == {len(log)}
         ranks += expected
     assert len(set(ranks)) > 6  # they do not all agree by being first or last
 
@@ -120,19 +120,19 @@ def test_ranks_are_those_of_an_attack_on_a_log_with_the_query(
 def test_nearest_queries_are_those_of_an_attack_on_a_log_with_the_query(
     folder: Path, queries: list[str]
 ) -> None:
-    made, space, encoder = mechanism("cmp(epsilon=12)"), open_folder(folder), BagEncoder()
-    found = Preflight(QueryLog.of([*queries, *queries[:9]]), encoder, ("inference",))
-    found.prepare(made, None)
+    method, space, encoder = mechanism("cmp(epsilon=12)"), open_folder(folder), BagEncoder()
+    preflight = Preflight(QueryLog.of([*queries, *queries[:9]]), encoder, ("inference",))
+    preflight.prepare(method, None)
     ranks = []
     for query in QUERIES:
         log, _ = QueryLog.of([*queries, *queries[:9]]).with_queries([query])
-        for row in [*rows_of(query, made, space), (query,)]:
-            (standing,) = found.check(query, row, made, None).standings
+        for row in [*rows_of(query, method, space), (query,)]:
+            (truth_ranks,) = preflight.check(query, row, method, None).standings
             truth = attack([row], [query], log, "inference", encoder=encoder)
             assert truth.ties is not None
-            assert (standing.rank, standing.ties) == (truth.ranks[0], truth.ties[0])
-            assert standing.candidates == len(log)
-            ranks.append(standing.rank)
+            assert (truth_ranks.rank, truth_ranks.ties) == (truth.ranks[0], truth.ties[0])
+            assert truth_ranks.candidates == len(log)
+            ranks.append(truth_ranks.rank)
     assert len(set(ranks)) > 10
 
 
@@ -149,14 +149,14 @@ def test_a_part_of_a_large_vocabulary_is_weighed_alike(
     rng = np.random.default_rng(2)
     texts = [" ".join(rng.choice(space.words[:150], size=2)) for _ in range(80)]
     texts += [f"qqqx {text.split()[1]}" for text in texts]
-    made = mechanism(spec)
-    found = Preflight(QueryLog.of(texts), BagEncoder(), ("bayes",))
-    found.prepare(made, space)
+    method = mechanism(spec)
+    preflight = Preflight(QueryLog.of(texts), BagEncoder(), ("bayes",))
+    preflight.prepare(method, space)
     for query in [f"{a} {b}" for a in (*space.words[700:708], "qqqz") for b in space.words[:4]]:
-        row = rows_of(query, made, space)[0]
+        row = rows_of(query, method, space)[0]
         log, _ = QueryLog.of(texts).with_queries([query])
-        truth = attack([row], [query], log, "bayes", mechanism=made, space=fresh)
-        assert found.check(query, row, made, space).standings[0].rank == truth.ranks[0]
+        truth = attack([row], [query], log, "bayes", mechanism=method, space=fresh)
+        assert preflight.check(query, row, method, space).standings[0].rank == truth.ranks[0]
 
 
 def files_of(root: Path) -> dict[str, tuple[int, bytes]]:
@@ -173,15 +173,15 @@ def files_of(root: Path) -> dict[str, tuple[int, bytes]]:
 def test_nothing_is_written_for_a_query(
     spec: str, folder: Path, cache: Path, queries: list[str]
 ) -> None:
-    made, space = mechanism(spec), open_folder(folder)
-    found = Preflight(QueryLog.of(queries), BagEncoder())
-    found.prepare(made, space)
+    method, space = mechanism(spec), open_folder(folder)
+    preflight = Preflight(QueryLog.of(queries), BagEncoder())
+    preflight.prepare(method, space)
     before = files_of(cache)
     assert any("document-vectors" in path for path in before)  # the log's own are kept
     assert any("normalisers" in path for path in before) == ("santext" in spec)
     for query in [*QUERIES, *map(str.upper, QUERIES)]:
-        row = rows_of(query, made, space)[2]
-        assert len(found.check(query, row, made, space).standings) == 2
+        row = rows_of(query, method, space)[2]
+        assert len(preflight.check(query, row, method, space).standings) == 2
     assert files_of(cache) == before
 
 
@@ -189,15 +189,18 @@ def test_words_of_a_query_are_not_written_with_those_of_another_log(
     folder: Path, queries: list[str]
 ) -> None:
     """They are known in memory by then, and the law is shared."""
-    made, space = mechanism("santext(epsilon=3)"), open_folder(folder)
-    assert isinstance(made, WordMechanism)
-    found = Preflight(QueryLog.of([f"{A} {B}"]), BagEncoder(), ("bayes",))
-    found.prepare(made, space)
+    method, space = mechanism("santext(epsilon=3)"), open_folder(folder)
+    assert isinstance(method, WordMechanism)
+    preflight = Preflight(QueryLog.of([f"{A} {B}"]), BagEncoder(), ("bayes",))
+    preflight.prepare(method, space)
     secret = [space.id(NEW), space.id(OTHER)]
-    found.check(
-        f"{NEW} {OTHER}", protect_words([f"{NEW} {OTHER}"], made, space, 3).rows[0], made, space
+    preflight.check(
+        f"{NEW} {OTHER}",
+        protect_words([f"{NEW} {OTHER}"], method, space, 3).rows[0],
+        method,
+        space,
     )
-    Preflight(QueryLog.of([f"{A} {C}"]), BagEncoder(), ("bayes",)).prepare(made, space)
+    Preflight(QueryLog.of([f"{A} {C}"]), BagEncoder(), ("bayes",)).prepare(method, space)
     (file,) = folder.glob("normalisers-*.npy")
     assert sorted(np.load(file)[0].tolist()) == [space.id(A), space.id(B), space.id(C)]
     assert secret[0] not in np.load(file)[0]
@@ -208,25 +211,25 @@ def test_what_is_remembered_of_many_ways_to_type_is_bounded(
 ) -> None:
     monkeypatch.setattr(posterior, "_MIN_CACHE", 20_000)
     monkeypatch.setattr(posterior, "_CACHE_PER_QUERY", 0)
-    made, space, log = (
+    method, space, log = (
         mechanism("custext(epsilon=4, k=8)"),
         open_folder(folder),
         QueryLog.of(queries),
     )
-    found = Preflight(log, BagEncoder(), ("bayes",))
-    found.prepare(made, space)
-    held = set(log.memo)
+    preflight = Preflight(log, BagEncoder(), ("bayes",))
+    preflight.prepare(method, space)
+    content = set(log.memo)
     query = f"{A} {NEW} {C} {D}"
     ranks = set()
     for number in range(81):
         shown = [(str.lower, str.upper, str.title)[number // 3**i % 3] for i in range(4)]
         typed = " ".join(change(word) for change, word in zip(shown, query.split(), strict=True))
-        ranks.add(found.check(typed, [typed], made, space).standings[0].rank)
+        ranks.add(preflight.check(typed, [typed], method, space).standings[0].rank)
     assert len(ranks) <= 2  # a word with a capital may be another one
     (shaped,) = log.memo.values()
     assert isinstance(shaped, posterior.ShapedLog)
     assert 0 < shaped._cache.nbytes <= 20_000
-    assert set(log.memo) == held
+    assert set(log.memo) == content
 
 
 class SlowEncoder(BagEncoder):
@@ -244,25 +247,25 @@ class SlowEncoder(BagEncoder):
 def test_it_is_prepared_in_the_background(folder: Path, queries: list[str]) -> None:
     first, second = mechanism("custext(epsilon=4, k=8)"), mechanism("santext(epsilon=3)")
     space, encoder = open_folder(folder), SlowEncoder()
-    found = Preflight(QueryLog.of(queries), encoder)
-    found.start(first, space)
-    found.start(first, space)
-    found.start(second, space)
-    early = found.check(f"{A} {B}", [f"{B} {A}"], first, space)
+    preflight = Preflight(QueryLog.of(queries), encoder)
+    preflight.start(first, space)
+    preflight.start(first, space)
+    preflight.start(second, space)
+    early = preflight.check(f"{A} {B}", [f"{B} {A}"], first, space)
     assert "inference" in early.waiting
     assert "inference" not in early.unable
     encoder.go.set()
-    for made in (first, second):
-        late = found.check(f"{A} {B}", [f"{B} {A}"], made, space, wait=True)
-        assert [one.attacker for one in late.standings] == ["inference", "bayes"]
+    for instance in (first, second):
+        late = preflight.check(f"{A} {B}", [f"{B} {A}"], instance, space, wait=True)
+        assert [item.attacker for item in late.standings] == ["inference", "bayes"]
     names = [text for text in encoder.encoded if text == QueryLog.of(queries).texts[3]]
     assert len(names) == 1  # the log was encoded once
 
 
 def test_a_check_begins_what_nobody_began(folder: Path, queries: list[str]) -> None:
-    made, space = mechanism("custext(epsilon=4, k=8)"), open_folder(folder)
-    found = Preflight(QueryLog.of(queries), BagEncoder())
-    while (checked := found.check(A, [B], made, space)).waiting:
+    method, space = mechanism("custext(epsilon=4, k=8)"), open_folder(folder)
+    preflight = Preflight(QueryLog.of(queries), BagEncoder())
+    while (checked := preflight.check(A, [B], method, space)).waiting:
         assert len(checked.waiting) + len(checked.standings) == 2
     assert len(checked.standings) == 2
 
@@ -271,19 +274,23 @@ def test_many_threads_at_once(folder: Path, queries: list[str]) -> None:
     space = open_folder(folder)
     mechanisms = [mechanism(spec) for spec in SPECS[:4]]
     jobs = [
-        (query, rows_of(query, made, space)[0], made) for query in QUERIES for made in mechanisms
+        (query, rows_of(query, instance, space)[0], instance)
+        for query in QUERIES
+        for instance in mechanisms
     ]
-    alone, shared = (Preflight(QueryLog.of(queries), BagEncoder()) for _ in range(2))
+    single, shared = (Preflight(QueryLog.of(queries), BagEncoder()) for _ in range(2))
     other = open_folder(folder)
 
     def at_once(job: tuple[str, tuple[str, ...], TextMechanism]) -> PreflightResult:
-        query, row, made = job
-        return shared.check(query, row, made, other, wait=True)
+        query, row, instance = job
+        return shared.check(query, row, instance, other, wait=True)
 
-    expected = [alone.check(query, row, made, space, wait=True) for query, row, made in jobs]
+    expected = [
+        single.check(query, row, instance, space, wait=True) for query, row, instance in jobs
+    ]
     with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(at_once, jobs))
-    assert found == expected
+        result = list(pool.map(at_once, jobs))
+    assert result == expected
 
 
 class BrokenEncoder(BagEncoder):
@@ -309,45 +316,45 @@ class BrokenEncoder(BagEncoder):
 def test_a_failure_in_the_background_is_told(
     error: Exception, told: str, folder: Path, queries: list[str]
 ) -> None:
-    made, space = mechanism("custext(epsilon=4, k=8)"), open_folder(folder)
+    method, space = mechanism("custext(epsilon=4, k=8)"), open_folder(folder)
     encoder = BrokenEncoder(error)
-    found = Preflight(QueryLog.of(queries), encoder)
-    found.start(made, space)
+    preflight = Preflight(QueryLog.of(queries), encoder)
+    preflight.start(method, space)
     for _ in range(2):
         with pytest.raises(VeilError) as caught:
-            found.check(f"{A} {B}", [C], made, space, wait=True)
+            preflight.check(f"{A} {B}", [C], method, space, wait=True)
         assert str(caught.value).startswith(told)
         assert A not in str(caught.value)
-    found._made(made, space)["bayes"].wait()  # type: ignore[union-attr]
-    checked = found.check(f"{A} {B}", [C], made, space)
+    preflight._preparations(method, space)["bayes"].wait()  # type: ignore[union-attr]
+    checked = preflight.check(f"{A} {B}", [C], method, space)
     assert checked.unable == ("inference",)
-    assert [one.attacker for one in checked.standings] == ["bayes"]
+    assert [item.attacker for item in checked.standings] == ["bayes"]
     encoder.error = None
-    found.start(made, space)  # does not try again
-    assert found.check(A, [C], made, space).unable == ("inference",)
-    found.prepare(made, space)  # does
-    assert found.check(A, [C], made, space).unable == ()
+    preflight.start(method, space)  # does not try again
+    assert preflight.check(A, [C], method, space).unable == ("inference",)
+    preflight.prepare(method, space)  # does
+    assert preflight.check(A, [C], method, space).unable == ()
 
 
 def test_a_law_that_does_not_fit_the_space_is_told(folder: Path, queries: list[str]) -> None:
-    made, space = mechanism("custext(epsilon=4, k=5000)"), open_folder(folder)
-    found = Preflight(QueryLog.of(queries), BagEncoder())
+    method, space = mechanism("custext(epsilon=4, k=5000)"), open_folder(folder)
+    preflight = Preflight(QueryLog.of(queries), BagEncoder())
     with pytest.raises(VeilError, match="'k' parameter of custext must be <= 100"):
-        found.prepare(made, space)
-    checked = found.check(A, [C], made, space)
+        preflight.prepare(method, space)
+    checked = preflight.check(A, [C], method, space)
     assert checked.unable == ("bayes",)
-    assert [one.attacker for one in checked.standings] == ["inference"]
+    assert [item.attacker for item in checked.standings] == ["inference"]
 
 
 def test_bayes_is_for_words_and_their_vectors(folder: Path, queries: list[str]) -> None:
-    found = Preflight(QueryLog.of(queries), BagEncoder())
-    for made, space in (
+    preflight = Preflight(QueryLog.of(queries), BagEncoder())
+    for instance, space in (
         (mechanism("aea"), open_folder(folder)),
         (mechanism("cmp(epsilon=12)"), None),
     ):
-        checked = found.check(A, [C], made, space, wait=True)
+        checked = preflight.check(A, [C], instance, space, wait=True)
         assert checked.unable == ("bayes",)
-        assert [one.attacker for one in checked.standings] == ["inference"]
+        assert [item.attacker for item in checked.standings] == ["inference"]
         assert checked.best is not None
         assert checked.best.attacker == "inference"
 
@@ -357,23 +364,23 @@ def test_what_would_take_minutes_is_not_begun(
 ) -> None:
     monkeypatch.setattr(likelihood_boxes, "_SMALL", 10)
     space = open_folder(folder)
-    found = Preflight(QueryLog.of(queries), BagEncoder(), ("bayes",))
+    preflight = Preflight(QueryLog.of(queries), BagEncoder(), ("bayes",))
     slow, fast = SPECS[5], SPECS[4]
-    assert found.check(A, [C], mechanism(slow), space, wait=True).unable == ("bayes",)
-    assert found.check(A, [C], mechanism(fast), space, wait=True).unable == ()
+    assert preflight.check(A, [C], mechanism(slow), space, wait=True).unable == ("bayes",)
+    assert preflight.check(A, [C], mechanism(fast), space, wait=True).unable == ()
 
 
 def test_bayes_is_not_for_endless_queries(folder: Path, queries: list[str]) -> None:
     """In a-b-c-... it would try for hours which words stand where."""
-    made, space = mechanism("custext(epsilon=4, k=8)"), open_folder(folder)
-    found = Preflight(QueryLog.of(queries), BagEncoder())
-    found.prepare(made, space)
+    method, space = mechanism("custext(epsilon=4, k=8)"), open_folder(folder)
+    preflight = Preflight(QueryLog.of(queries), BagEncoder())
+    preflight.prepare(method, space)
     for query in (f"{A} {B} " * 40, "-".join([A] * 30) + "!", "a" * 1000):
-        checked = found.check(query, [f"{query}-{B}-{C}"], made, space)
+        checked = preflight.check(query, [f"{query}-{B}-{C}"], method, space)
         assert checked.unable == ("bayes",)
-        assert [one.attacker for one in checked.standings] == ["inference"]
+        assert [item.attacker for item in checked.standings] == ["inference"]
     longest = " ".join(["-".join([A] * 8)] * 64)
-    assert found.check(longest, [longest], made, space).unable == ()
+    assert preflight.check(longest, [longest], method, space).unable == ()
 
 
 def test_few_mechanisms_are_held_ready(
@@ -381,11 +388,11 @@ def test_few_mechanisms_are_held_ready(
 ) -> None:
     monkeypatch.setattr(module, "_MECHANISMS", 2)
     space = open_folder(folder)
-    found = Preflight(QueryLog.of(queries), BagEncoder(), ("bayes",))
+    preflight = Preflight(QueryLog.of(queries), BagEncoder(), ("bayes",))
     for epsilon in (1, 2, 3, 1):
-        made = mechanism(f"custext(epsilon={epsilon}, k=8)")
-        assert found.check(A, [C], made, space, wait=True).standings[0].rank > 0
-        assert len(found._bayes) <= 2
+        method = mechanism(f"custext(epsilon={epsilon}, k=8)")
+        assert preflight.check(A, [C], method, space, wait=True).standings[0].rank > 0
+        assert len(preflight._bayes) <= 2
 
 
 def test_only_attackers_of_one_query_can_be_used() -> None:
@@ -399,9 +406,9 @@ def test_only_attackers_of_one_query_can_be_used() -> None:
 
 
 def test_texts_are_checked_and_not_quoted() -> None:
-    found = Preflight(QueryLog.of([A]), BagEncoder())
+    preflight = Preflight(QueryLog.of([A]), BagEncoder())
     with pytest.raises(InputError) as caught:
-        found.check(f"{A}\ud800", [B], mechanism("cmp(epsilon=1)"), None)
+        preflight.check(f"{A}\ud800", [B], mechanism("cmp(epsilon=1)"), None)
     assert A not in str(caught.value)
 
 

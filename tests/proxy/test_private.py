@@ -94,7 +94,7 @@ def open_desk(tmp_path: Path, web: Web, words: Embeddings) -> Iterator[Open]:
             gate = Gate.load(tmp_path / "gate.toml")
         ledger = Ledger(tmp_path / "veil")
         encoder = BagEncoder()
-        made = PrivateDesk(
+        desk = PrivateDesk(
             engine="web",
             untrusted=web,
             mixer=Mixer(web),
@@ -106,12 +106,12 @@ def open_desk(tmp_path: Path, web: Web, words: Embeddings) -> Iterator[Open]:
             reranker=Reranker(encoder),
             k=10,
         )
-        opened.append(made)
-        return made
+        opened.append(desk)
+        return desk
 
     yield make
-    for each in opened:
-        each.close()
+    for value in opened:
+        value.close()
 
 
 @pytest.fixture
@@ -127,33 +127,33 @@ def test_it_is_a_desk(open_desk: Open) -> None:
 def test_only_variants_are_sent_and_all_of_them_are_shown(
     open_desk: Open, web: Web, query: str
 ) -> None:
-    found = open_desk().search(query, CMP)
-    assert sorted(web.seen) == sorted({one.text for one in found.seen})
-    assert len(found.seen) == 4
-    assert found.sent == len(web.seen)
+    outcome = open_desk().search(query, CMP)
+    assert sorted(web.seen) == sorted({entry.text for entry in outcome.seen})
+    assert len(outcome.seen) == 4
+    assert outcome.sent == len(web.seen)
     assert not any("quokkapox" in text.lower() for text in web.seen)
-    assert ["".join(mark.text for mark in one.marks) for one in found.seen] == [
-        one.text for one in found.seen
+    assert ["".join(mark.text for mark in entry.marks) for entry in outcome.seen] == [
+        entry.text for entry in outcome.seen
     ]
-    kinds = [mark.kind for one in found.seen for mark in one.marks if mark.kind != "layout"]
+    kinds = [mark.kind for entry in outcome.seen for mark in entry.marks if mark.kind != "layout"]
     assert kinds.count("unknown") >= 3  # one for each variant, but for a draw of a word of ours
-    assert (found.spent, found.words, found.kept) == (2 * 3 * 4, 3, ())
-    assert found.cost.epsilon == 24
-    assert found.budget.spent == 24
-    assert found.back is None
-    assert found.results[0].link.startswith("https://x.example/")
-    assert [item.rank for item in found.results] == list(range(1, len(found.results) + 1))
+    assert (outcome.spent, outcome.words, outcome.kept) == (2 * 3 * 4, 3, ())
+    assert outcome.cost.epsilon == 24
+    assert outcome.budget.spent == 24
+    assert outcome.back is None
+    assert outcome.results[0].link.startswith("https://x.example/")
+    assert [item.rank for item in outcome.results] == list(range(1, len(outcome.results) + 1))
 
 
 def test_asking_again_sends_nothing_at_all(open_desk: Open, web: Web, query: str) -> None:
     desk = open_desk()
     first = desk.search(query, CMP)
-    sent = len(web.seen)
+    texts = len(web.seen)
     again = desk.search(" ".join(reversed(query.upper().split())), CMP)
-    assert len(web.seen) == sent
+    assert len(web.seen) == texts
     assert again.sent == 0
     assert (again.spent, again.reused, again.release) == (0, 4, first.release)
-    assert [one.text for one in again.seen] == [one.text for one in first.seen]
+    assert [item.text for item in again.seen] == [item.text for item in first.seen]
 
 
 def test_after_a_restart_the_same_variants_are_sent(open_desk: Open, web: Web, query: str) -> None:
@@ -168,8 +168,8 @@ def test_after_a_restart_the_same_variants_are_sent(open_desk: Open, web: Web, q
 def test_moving_the_slider_tells_what_was_released_before(open_desk: Open, query: str) -> None:
     desk = open_desk()
     desk.search(query, CMP)
-    found = desk.search(query, Configuration("cmp(epsilon=3)", 4))
-    assert (found.spent, found.earlier) == (36, 24)
+    outcome = desk.search(query, Configuration("cmp(epsilon=3)", 4))
+    assert (outcome.spent, outcome.earlier) == (36, 24)
 
 
 def test_a_spent_budget_refuses_and_sends_nothing(open_desk: Open, web: Web, query: str) -> None:
@@ -186,17 +186,17 @@ LET = '[[rule]]\nname = "x"\nall = true\naction = "pass"\n'
 
 def test_the_gate_refuses(open_desk: Open, web: Web, query: str) -> None:
     desk = open_desk(REFUSE)
-    for plain in (False, True):
+    for baseline in (False, True):
         with pytest.raises(GateError) as raised:
-            desk.search(query, CMP, plain=plain)
+            desk.search(query, CMP, plain=baseline)
         assert "quokkapox" not in str(raised.value).lower()
     assert web.seen == []
 
 
 def test_a_query_passes_in_clear_on_request_only(open_desk: Open, web: Web, query: str) -> None:
     desk = open_desk(LET)
-    found = desk.search(query, CMP)
-    assert found.gate.action == "pass"
+    outcome = desk.search(query, CMP)
+    assert outcome.gate.action == "pass"
     assert query not in web.seen
     clear = desk.search(query, CMP, plain=True)
     assert web.seen.count(query) == 1
@@ -208,7 +208,7 @@ def test_a_query_passes_in_clear_on_request_only(open_desk: Open, web: Web, quer
 
 
 def test_without_a_rule_nothing_passes_in_clear(open_desk: Open, web: Web, query: str) -> None:
-    with pytest.raises(GateError, match="No rule of yours lets this query pass"):
+    with pytest.raises(GateError, match="None of your rules allows sending this query"):
         open_desk().search(query, CMP, plain=True)
     assert web.seen == []
 
@@ -222,8 +222,8 @@ def test_an_engine_that_fails_leaves_the_release_in_the_ledger(
         desk.search(query, CMP)
     (release,) = desk.releases(9)
     web.fault = None
-    found = desk.search(query, CMP)
-    assert (found.spent, found.release) == (0, release.number)
+    outcome = desk.search(query, CMP)
+    assert (outcome.spent, outcome.release) == (0, release.number)
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -241,9 +241,9 @@ def test_a_ledger_that_fails_while_variants_are_out_hides_nothing(
         return ask(queries, k)
 
     monkeypatch.setattr(web, "search", search)
-    found = desk.search(query, CMP, plain=plain)
+    outcome = desk.search(query, CMP, plain=plain)
     assert web.seen
-    assert (found.budget.spent, found.budget.unproved) == ((0, 1) if plain else (24, 0))
+    assert (outcome.budget.spent, outcome.budget.unproved) == ((0, 1) if plain else (24, 0))
 
 
 @pytest.mark.parametrize("sent", [1, None])
@@ -296,11 +296,11 @@ def test_an_engine_without_a_connection_costs_nothing(
     assert web.seen == []
     monkeypatch.delattr(web, "require_reachable")
     desk.search(query, CMP)
-    before, seen = desk.budget(), len(web.seen)
+    before, view = desk.budget(), len(web.seen)
     monkeypatch.setattr(web, "require_reachable", refuse, raising=False)
     with pytest.raises(EngineError, match="Nothing was sent, and nothing was counted"):
         desk.search(f"{query} {query}", CMP, plain=plain)  # the mechanism is ready now
-    assert (desk.budget(), len(web.seen)) == (before, seen)
+    assert (desk.budget(), len(web.seen)) == (before, view)
     assert desk.search(query, CMP).reused == CMP.size  # the answers are remembered
 
 
@@ -309,10 +309,10 @@ def test_local_attackers_look_at_the_very_variants(
 ) -> None:
     log = [f"{words.words[i]} {words.words[i + 1]}" for i in range(40)]
     desk = open_desk(log=log, bound=PreflightBound(0, "refuse"))  # a bound waits for the attackers
-    found = desk.search(query, CMP)
-    assert found.preflight is not None
-    assert {one.attacker for one in found.preflight.standings} == {"inference", "bayes"}
-    assert all(1 <= one.rank <= one.candidates == 41 for one in found.preflight.standings)
+    outcome = desk.search(query, CMP)
+    assert outcome.preflight is not None
+    assert {item.attacker for item in outcome.preflight.standings} == {"inference", "bayes"}
+    assert all(1 <= item.rank <= item.candidates == 41 for item in outcome.preflight.standings)
 
 
 def test_a_bound_refuses_before_anything_is_sent(
@@ -342,8 +342,8 @@ def test_bad_queries_are_refused(open_desk: Open, web: Web, bad: str) -> None:
 def test_many_queries_are_answered_in_order(open_desk: Open, words: Embeddings) -> None:
     desk = open_desk()
     queries = [f"{words.words[i]} {words.words[i + 20]}" for i in range(6)]
-    found = desk.search_all(queries, CMP)
-    assert [one.release for one in found] == [desk.search(q, CMP).release for q in queries]
+    outcome = desk.search_all(queries, CMP)
+    assert [item.release for item in outcome] == [desk.search(q, CMP).release for q in queries]
 
 
 def test_the_query_that_cannot_be_asked_is_named_by_its_number(
@@ -399,13 +399,13 @@ def test_a_mechanism_is_prepared_once_however_many_search(
 ) -> None:
     desk, bind = open_desk(), MECHANISM.bind
     computed: list[float] = []
-    kept: list[bool] = []
+    survivor: list[bool] = []
 
     def slow(self: MECHANISM, space: Embeddings) -> NoiseKernel:
-        if not kept:
+        if not survivor:
             computed.append(self.epsilon)
             time.sleep(0.1)
-            kept.append(True)
+            survivor.append(True)
         return bind(self, space)
 
     monkeypatch.setattr(MECHANISM, "bind", slow)
@@ -436,11 +436,13 @@ def test_no_vectors_are_opened_and_no_epsilon_is_told_where_there_is_none(
 ) -> None:
     monkeypatch.setattr(private, "_mechanism", lambda spec: Group())
     desk = replace(open_desk(), vectors=lambda: pytest.fail("vectors were opened"))
-    found = desk.search("knee pain", Configuration("group", 3))
+    outcome = desk.search("knee pain", Configuration("group", 3))
     assert sorted(web.seen) == ["cover 0", "cover 1", "cover 2"]
-    assert (found.cost.kind, found.cost.bits, found.budget.unproved) == ("leakage", 6.0, 1)
+    assert (outcome.cost.kind, outcome.cost.bits, outcome.budget.unproved) == ("leakage", 6.0, 1)
     assert desk.ready(Configuration("group", 3)) is None
-    told = SearchDocument.of(found, network=True, standing="elsewhere", engine="web", variants=[])
-    assert (told.cost.epsilon, told.cost.says) == (None, str(found.cost))
-    with pytest.raises(BudgetError, match="no bound that a budget could count"):
+    messages = SearchDocument.of(
+        outcome, network=True, standing="elsewhere", engine="web", variants=[]
+    )
+    assert (messages.cost.epsilon, messages.cost.says) == (None, str(outcome.cost))
+    with pytest.raises(BudgetError, match="must have a bound that a budget can count"):
         open_desk(budget=1e6).search("skin", Configuration("group", 3))

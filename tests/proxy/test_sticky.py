@@ -76,7 +76,7 @@ def test_the_same_query_has_the_same_variants_and_costs_nothing(ask: Asking) -> 
 
 def test_variants_are_released_strings_and_not_seeded(ask: Asking) -> None:
     for taken in (ask(1, 2), ask(1, 2)):
-        assert {type(each) for each in taken.variants[0]} == {Released}
+        assert {type(value) for value in taken.variants[0]} == {Released}
 
 
 def test_it_stays_so_after_a_restart(ask: Asking, space: Embeddings, tmp_path: Path) -> None:
@@ -137,9 +137,9 @@ def test_an_unknown_word_is_sticky_too_and_marked(ask: Asking) -> None:
     taken = ask("xyzzy", "plugh")  # a word that is known may be drawn for another one
     assert columns(ask("XYZZY", "Plugh")) == columns(taken)
     assert "xyzzy" not in " ".join(taken.variants[0])
-    first, found = taken.variants[0][0], taken.marks[0]
-    assert [mark.kind for mark in found] == ["unknown", "layout", "unknown"]
-    assert "".join(mark.text for mark in found) == first
+    first, result = taken.variants[0][0], taken.marks[0]
+    assert [mark.kind for mark in result] == ["unknown", "layout", "unknown"]
+    assert "".join(mark.text for mark in result) == first
 
 
 def test_a_budget_refuses_before_anything_is_written(ask: Asking) -> None:
@@ -162,17 +162,17 @@ def test_two_at_once_release_once(ledger: Ledger, space: Embeddings, tmp_path: P
     taken: list[PreparedVariants] = []
     barrier = threading.Barrier(6)
 
-    def run(one: Ledger) -> None:
+    def run(item: Ledger) -> None:
         barrier.wait()
-        taken.append(Asking(one, space)(1, 2, 3))
+        taken.append(Asking(item, space)(1, 2, 3))
 
-    threads = [threading.Thread(target=run, args=(one,)) for one in (ledger, other) * 3]
+    threads = [threading.Thread(target=run, args=(item,)) for item in (ledger, other) * 3]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({one.variants[0] for one in taken}) == 1
-    assert sorted(one.spent for one in taken) == [0, 0, 0, 0, 0, 24]
+    assert len({item.variants[0] for item in taken}) == 1
+    assert sorted(item.spent for item in taken) == [0, 0, 0, 0, 0, 24]
     assert ledger.budget().spent == 24
 
 
@@ -197,7 +197,7 @@ def taking(ask: Asking, bound: PreflightBound, look: Watching) -> PreparedVarian
 
 
 def test_a_draw_that_gives_too_much_away_is_refused(ask: Asking) -> None:
-    with pytest.raises(RiskError, match=r"bayes puts your query in place 3 of 100"):
+    with pytest.raises(RiskError, match=r"bayes ranks your query 3 of 100"):
         taking(ask, PreflightBound(10, "refuse"), Watching(3))
     assert ask.ledger.releases(9) == ()
     assert ask.ledger.budget().spent == 0
@@ -214,7 +214,7 @@ def test_equal_guesses_may_be_tried_in_any_order(rank: int, ties: int, near: boo
 
 
 def test_a_sticky_release_says_that_draws_come_again(ask: Asking) -> None:
-    assert "tells that a word is the same" in ask(1, 2).variants.cost.caveat
+    assert "reveals that the word is the same" in ask(1, 2).variants.cost.caveat
 
 
 def test_a_sticky_release_says_what_epsilon_is_worth(ledger: Ledger, space: Embeddings) -> None:
@@ -232,9 +232,9 @@ def test_it_is_drawn_again_and_said_so(ask: Asking) -> None:
     assert len(set(look.shown)) == 3
     assert taken.spent == 2 * 2 * 4
     assert ask.ledger.releases(1)[0].chosen
-    assert "outside of the guarantee" in taken.variants.cost.caveat
+    assert "outside the guarantee" in taken.variants.cost.caveat
     again = taking(ask, PreflightBound(10, "again"), Watching(11))
-    assert "outside of the guarantee" in again.variants.cost.caveat
+    assert "outside the guarantee" in again.variants.cost.caveat
 
 
 @pytest.mark.parametrize("action", ["again", "more", "refuse"])
@@ -243,7 +243,7 @@ def test_whatever_passed_a_bound_was_chosen(
 ) -> None:
     taken = taking(ask, PreflightBound(10, action), Watching(11))
     assert taken.entry.chosen
-    assert "outside of the guarantee" in taken.variants.cost.caveat
+    assert "outside the guarantee" in taken.variants.cost.caveat
     ask.sticky.bound = None
     part = ask(2)
     assert part.entry.shared == 1
@@ -282,7 +282,7 @@ def test_more_variants_have_an_end(ask: Asking) -> None:
 
 
 def test_a_bound_that_nobody_can_check_refuses(ask: Asking) -> None:
-    with pytest.raises(RiskError, match="No local attacker could be tried"):
+    with pytest.raises(RiskError, match="No local attacker could be run"):
         taking(ask, PreflightBound(10), Watching(0))
 
 
@@ -302,14 +302,14 @@ def test_attackers_see_all_that_is_out(ask: Asking) -> None:
 
 
 def test_attackers_guess_the_query_as_it_was_released(ask: Asking) -> None:
-    one, two = ask.space.words[1], ask.space.words[2]
-    first = f"{one.title()}, {two}"
+    item, pair = ask.space.words[1], ask.space.words[2]
+    first = f"{item.title()}, {pair}"
     look = Watching(*[50] * 4)
-    for text in (first, f"{two} {one}?", f"{two.upper()} {one}"):
+    for text in (first, f"{pair} {item}?", f"{pair.upper()} {item}"):
         taken = ask.sticky.take(text, CMP, ask.space, 3, look)
         assert ", " in taken.variants[0][0]
     assert look.asked == [first] * 3
-    more = ask.sticky.take(f"{two} {one}!", CMP, ask.space, 5, look)
+    more = ask.sticky.take(f"{pair} {item}!", CMP, ask.space, 5, look)
     assert all(", " in text and text[0].isupper() for text in more.variants[0])
     assert look.asked[-1] == first
     assert type(look.asked[-1]) is str  # not one that may be sent
@@ -346,12 +346,12 @@ def test_an_unknown_word_keeps_its_decoy_in_its_query(ask: Asking) -> None:
 
 def test_an_unknown_word_has_another_decoy_in_every_other_query(ask: Asking) -> None:
     words = ask.space.words
-    seen = []
+    view = []
     for i in range(100):  # each query has a word of its own, so that none is related to another
         text = f"xyzzy {words[i % 60]} unheard{i}"
         (variant,) = ask.sticky.take(text, SURE, ask.space, 1).variants[0]
-        seen.append(variant.split()[0])
-    pairs = [one == two for i, one in enumerate(seen) for two in seen[:i]]
+        view.append(variant.split()[0])
+    pairs = [item == pair for i, item in enumerate(view) for pair in view[:i]]
     assert sum(pairs) / len(pairs) < 3 / len(words)  # by chance it is 1 / len(words)
 
 
@@ -402,7 +402,7 @@ def test_what_has_no_bound_shares_without_an_error(ask: Asking) -> None:
 def test_a_bound_with_an_additive_part_is_not_counted_by_a_budget(ask: Asking) -> None:
     plus = mechanism("santext(epsilon=2, sensitive_share=0.5)")
     ask.sticky.limit = 1e6
-    with pytest.raises(BudgetError, match="no bound that a budget could count"):
+    with pytest.raises(BudgetError, match="must have a bound that a budget can count"):
         ask.sticky.take(ask.space.words[1], plus, ask.space, 2)
 
 
@@ -429,8 +429,8 @@ class Upside(QueryMechanism):
         return self
 
     def scramble(self, text: str, size: int) -> QueryRelease:
-        found = tuple(f"nonsense {len(text)} {i}" for i in range(min(size, 3)))
-        return QueryRelease(found, (), len(text.split()))
+        result = tuple(f"nonsense {len(text)} {i}" for i in range(min(size, 3)))
+        return QueryRelease(result, (), len(text.split()))
 
 
 def test_mechanisms_that_rewrite_whole_queries_stay_too(ledger: Ledger) -> None:
@@ -443,7 +443,7 @@ def test_mechanisms_that_rewrite_whole_queries_stay_too(ledger: Ledger) -> None:
     assert again.variants[0] == more.variants[0]
     assert (again.spent, again.reused) == (0, 3)
     assert math.isinf(ledger.releases(1)[0].spent)
-    with pytest.raises(BudgetError, match="no bound that a budget could count"):
+    with pytest.raises(BudgetError, match="must have a bound that a budget can count"):
         StickyVariants(ledger, 1e9).take("dogs", Upside(), None, 3)
 
 
@@ -452,8 +452,8 @@ class Telling(Upside):
 
     def scramble(self, text: str, size: int) -> QueryRelease:
         words = sorted(text.split())
-        found = tuple(" ".join([*words[:i], "thing"]) for i in range(size))
-        return QueryRelease(found, (), len(words))
+        result = tuple(" ".join([*words[:i], "thing"]) for i in range(size))
+        return QueryRelease(result, (), len(words))
 
 
 def test_words_that_earlier_rewritings_hold_are_told(ledger: Ledger) -> None:
@@ -487,20 +487,20 @@ def test_a_release_is_not_used_for_another_choice_of_words(
 ) -> None:
     text = " ".join(["the", *ask.space.words[1:4], "xyzzy", "17"])
     choices: tuple[WordOptions, WordOptions] = ({}, words) if first else (words, {})
-    one, other = (ask.sticky.take(text, CMP, ask.space, 4, **each) for each in choices)
+    item, other = (ask.sticky.take(text, CMP, ask.space, 4, **value) for value in choices)
     assert other.reused == 0
-    assert other.entry.number != one.entry.number
-    chosen = other if first else one
-    assert all(part in chosen.entry.setting for part in ("cmp(epsilon=2.0) in", ", "))
-    assert chosen.variants == replace(
+    assert other.entry.number != item.entry.number
+    selected = other if first else item
+    assert all(part in selected.entry.setting for part in ("cmp(epsilon=2.0) in", ", "))
+    assert selected.variants == replace(
         protect([text], CMP, ask.space, 4, in_clear=True, **words),
-        rows=chosen.variants.rows,
-        cost=chosen.variants.cost,
+        rows=selected.variants.rows,
+        cost=selected.variants.cost,
     )  # so many words were replaced, and these were kept, as `protect` does
     again = ask.sticky.take(text.upper(), CMP, ask.space, 4, **words)
-    assert again.variants.rows == chosen.variants.rows
+    assert again.variants.rows == selected.variants.rows
     assert (again.spent, again.variants.cost.passed) == (0, len(again.variants.kept[0]))
-    assert ask.ledger.earlier(one.entry.query, other.entry.setting) == one.entry.cost
+    assert ask.ledger.earlier(item.entry.query, other.entry.setting) == item.entry.cost
 
 
 def test_draws_of_a_word_serve_whatever_other_words_are_protected(ask: Asking) -> None:
@@ -573,8 +573,8 @@ def test_a_release_that_is_forgotten_meanwhile_is_made_anew(
     monkeypatch.setattr(ask.ledger, "touch", forgotten)
     again = ask(1, 2)
     assert again.spent == first.spent
-    assert [one.variants for one in ask.ledger.releases(9)] == [again.variants[0]]
-    with pytest.raises(StaleError, match="forgotten at the same time"):
+    assert [release.variants for release in ask.ledger.releases(9)] == [again.variants[0]]
+    with pytest.raises(StaleError, match="deleted at the same time"):
         touch(99)
 
 
@@ -603,18 +603,18 @@ def test_the_usual_choices_have_no_name_of_their_own(ask: Asking) -> None:
 def test_where_other_words_are_selected_in_another_order_there_is_another_release(
     ask: Asking,
 ) -> None:
-    one, two, three = ask.space.words[1:4]
-    phrase: WordOptions = {"select": [f"{one} {two}", three]}  # a phrase, or its words apart
-    first = ask.sticky.take(f"{one} {two} {three}", CMP, ask.space, 4, **phrase)
+    item, pair, three = ask.space.words[1:4]
+    phrase: WordOptions = {"select": [f"{item} {pair}", three]}  # a phrase, or its words apart
+    first = ask.sticky.take(f"{item} {pair} {three}", CMP, ask.space, 4, **phrase)
     assert first.variants.kept == ((),)
-    other = ask.sticky.take(f"{two} {three} {one}", CMP, ask.space, 4, **phrase)
-    assert other.variants.kept == ((two, one),)
+    other = ask.sticky.take(f"{pair} {three} {item}", CMP, ask.space, 4, **phrase)
+    assert other.variants.kept == ((pair, item),)
     assert other.variants.cost.passed == 2
     assert other.variants.protected == (1,)
     assert other.entry.number != first.entry.number
-    assert all(text.split()[::2] == [two, one] for text in other.variants[0])
+    assert all(text.split()[::2] == [pair, item] for text in other.variants[0])
     assert columns(other)[1] == columns(first)[2]
-    for again, taken in ((f"{three} {one} {two}", first), (f"{one} {three} {two}", other)):
+    for again, taken in ((f"{three} {item} {pair}", first), (f"{item} {three} {pair}", other)):
         repeated = ask.sticky.take(again, CMP, ask.space, 4, **phrase)
         assert (repeated.entry.number, repeated.spent) == (taken.entry.number, 0)
         assert repeated.variants.protected == taken.variants.protected
@@ -631,7 +631,7 @@ def test_terms_that_select_are_not_in_the_ledger(ask: Asking, tmp_path: Path) ->
 
 
 def test_what_cannot_be_told_from_others_is_not_written_down(ask: Asking) -> None:
-    with pytest.raises(ParameterError, match="one function from another"):
+    with pytest.raises(ParameterError, match="cannot identify functions"):
         ask.sticky.take("dog", CMP, ask.space, 4, select=lambda words: [True] * len(words))
     with pytest.raises(ParameterError, match="A policy must map"):
         ask.sticky.take("dog", CMP, ask.space, 4, policies={"nonsense": "keep"})
@@ -650,20 +650,20 @@ def test_attackers_guess_the_query_where_words_of_it_are_left_out(ask: Asking) -
 def test_without_a_ledger_everything_is_drawn_anew(space: Embeddings) -> None:
     text = " ".join(space.words[1:5])
     fresh = UnrecordedVariants()
-    one, other = (fresh.take(text, CMP, space, 9) for _ in range(2))
-    assert one.variants[0] != other.variants[0]
-    assert (one.spent, one.reused, one.entry.number, fresh.budget().limit) == (0, 0, 0, None)
-    assert one.variants.cost == protect([text], CMP, space, 9).cost
-    assert {type(each) for each in one.variants[0]} == {Released}
+    item, other = (fresh.take(text, CMP, space, 9) for _ in range(2))
+    assert item.variants[0] != other.variants[0]
+    assert (item.spent, item.reused, item.entry.number, fresh.budget().limit) == (0, 0, 0, None)
+    assert item.variants.cost == protect([text], CMP, space, 9).cost
+    assert {type(value) for value in item.variants[0]} == {Released}
     assert fresh.note_plain(text) == 0
-    assert fresh.earlier(one.entry) == 0
+    assert fresh.earlier(item.entry) == 0
 
 
 def test_a_seed_draws_what_the_library_draws(space: Embeddings) -> None:
     text = " ".join(space.words[1:5])
     taken = UnrecordedVariants(7).take(text, CMP, space, 9)
     assert taken.variants == protect([text], CMP, space, 9, rng=7)
-    assert {type(each) for each in taken.variants[0]} == {Seeded}
+    assert {type(value) for value in taken.variants[0]} == {Seeded}
 
 
 @pytest.mark.parametrize(("action", "drawn"), [("again", [4, 4, 4]), ("more", [4, 6, 8])])

@@ -22,9 +22,9 @@ from veil.text.mechanisms.queries.cover import Cover
     [("stand-in", "icd10cm"), ("own", "icd10cm"), ("elsewhere", "wordnet")],
 )
 def test_cover_is_usual_everywhere(standing: Locality, universe: str) -> None:
-    chosen = mechanism(usual_mechanism(standing))
-    assert isinstance(chosen, Cover)
-    assert chosen == Cover(table=universe)
+    selected = mechanism(usual_mechanism(standing))
+    assert isinstance(selected, Cover)
+    assert selected == Cover(table=universe)
 
 
 def test_the_table_decides_how_many_are_sent(table: Table, tmp_path: Path) -> None:
@@ -35,12 +35,12 @@ def test_the_table_decides_how_many_are_sent(table: Table, tmp_path: Path) -> No
     for size in (1, 5, SIZE):
         with pytest.raises(ParameterError, match="sends all 4 texts of a group or none"):
             usual_size(cover, size)
-    with pytest.raises(InputError, match="There is no folder"):
+    with pytest.raises(InputError, match="must exist. Build a table"):
         usual_size(Cover(table=str(tmp_path / "none")), None)
 
 
 def test_a_table_that_must_be_built_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+    messages: list[str] = []
 
     def load(path: str, *, report: Report, **_: object) -> Table:
         report(f"building {path}", 0, 0)
@@ -48,8 +48,8 @@ def test_a_table_that_must_be_built_is_reported(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("veil.text.mechanisms.queries.cover.load", load)
     with pytest.raises(InputError, match="Not here"):
-        usual_size(Cover(), None, lambda what, *_: told.append(what))
-    assert told == ["building icd10cm"]
+        usual_size(Cover(), None, lambda what, *_: messages.append(what))
+    assert messages == ["building icd10cm"]
 
 
 def test_others_have_as_many_as_are_asked_for() -> None:

@@ -79,7 +79,7 @@ def answer(client: Client, path: str, ask: object) -> Any:  # noqa: ANN401 - of 
 def options(client: Client, path: str, name: str) -> list[str]:
     page = Page(client.get(path).text)
     page.one("select", id=name)
-    return [one.attributes.get("value", "") for one in page.all("option")]
+    return [element.attributes.get("value", "") for element in page.all("option")]
 
 
 @pytest.mark.usefixtures("announced")

@@ -30,8 +30,8 @@ class Announced:
         self._monkeypatch = monkeypatch
 
     def __call__(self, *points: tuple[str, str]) -> None:
-        found = [EntryPoint(name, value, shell.GROUP) for name, value in points]
-        self._monkeypatch.setattr(shell, "entry_points", lambda group: found)
+        result = [EntryPoint(name, value, shell.GROUP) for name, value in points]
+        self._monkeypatch.setattr(shell, "entry_points", lambda group: result)
         shell.all_pages.cache_clear()
 
     def install(self) -> None:
@@ -54,12 +54,12 @@ def test_a_page_is_added_by_its_name_and_loaded_when_asked_for(
     client: Client, announced: Announced
 ) -> None:
     announced(("toy-page", f"{MODULE}:content"))
-    asked = app_of(client)
-    links = Page(asked.ask("GET", "/").text).one("nav").text
+    app = app_of(client)
+    links = Page(app.ask("GET", "/").text).one("nav").text
     assert "Toy page" in links
     assert MODULE not in sys.modules
     announced.install()
-    reply = asked.ask("GET", "/toy-page?a=1&b=2")
+    reply = app.ask("GET", "/toy-page?a=1&b=2")
     assert reply.status == 200
     shown = Page(reply.text)
     assert shown.one("p", id="toy").text == "2 asked"
@@ -71,11 +71,11 @@ def test_a_page_is_added_by_its_name_and_loaded_when_asked_for(
 def test_it_stands_behind_the_guard_and_the_token(client: Client, announced: Announced) -> None:
     announced(("toy", f"{MODULE}:content"))
     announced.install()
-    asked = app_of(client)
-    assert asked.ask("GET", "/toy", token=False).status == 401
-    assert asked.ask("GET", "/toy", host="evil.example").status == 421
-    assert asked.ask("POST", "/toy").status == 405
-    failed = asked.ask("GET", "/toy?fail=1")
+    queries = app_of(client)
+    assert queries.ask("GET", "/toy", token=False).status == 401
+    assert queries.ask("GET", "/toy", host="evil.example").status == 421
+    assert queries.ask("POST", "/toy").status == 405
+    failed = queries.ask("GET", "/toy?fail=1")
     assert failed.status == 500
     assert CANARY not in failed.text
 
@@ -85,11 +85,11 @@ def test_a_name_that_is_taken_or_odd_is_refused(
     client: Client, announced: Announced, name: str
 ) -> None:
     announced((name, f"{MODULE}:content"))
-    with pytest.raises(UnknownNameError, match="rename its entry point"):
+    with pytest.raises(UnknownNameError, match="Rename its entry point"):
         app_of(client)
 
 
 def test_two_pages_of_one_name_are_refused(client: Client, announced: Announced) -> None:
     announced(("toy", "one:page"), ("toy", "two:page"))
-    with pytest.raises(UnknownNameError, match="two:page cannot be at /toy"):
+    with pytest.raises(UnknownNameError, match="two:page must not be at /toy"):
         app_of(client)

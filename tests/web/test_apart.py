@@ -22,17 +22,17 @@ SPECS = ("santext(epsilon=1)", "santext(epsilon=1, sensitive_share=0.5)", "tem(e
 @pytest.fixture
 def laws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The words whose laws were computed, in their order."""
-    made: list[int] = []
+    rows: list[int] = []
     for kernel in (ExponentialKernel, CandidateKernel):
         compute = kernel._rows
 
         def spied(self: object, ids: Ids, compute: object = compute) -> list[WeightedRow]:
-            made.extend(ids.tolist())
-            found: list[WeightedRow] = compute(self, ids)  # type: ignore[operator]
-            return found
+            rows.extend(ids.tolist())
+            result: list[WeightedRow] = compute(self, ids)  # type: ignore[operator]
+            return result
 
         monkeypatch.setattr(kernel, "_rows", spied)
-    return made
+    return rows
 
 
 def held(space: Embeddings) -> list[object]:
@@ -89,19 +89,19 @@ def test_a_search_leaves_nothing_and_uses_nothing(
     laws: list[int],
 ) -> None:
     desk, setting = open_desk(), Configuration("santext(epsilon=1.0)", 2)
-    one, other, third = words.words[3], words.words[9], words.words[20]
-    desk.search(f"{one} {other}", setting)
+    item, other, third = words.words[3], words.words[9], words.words[20]
+    desk.search(f"{item} {other}", setting)
     assert sorted(laws) == [3, 9]
     laws.clear()
-    desk.search(one, Configuration("santext(epsilon=1.0)", 2))  # too far from the first to share
-    drawn = list(laws)
+    desk.search(item, Configuration("santext(epsilon=1.0)", 2))  # too far from the first to share
+    samples = list(laws)
     laws.clear()
     desk.search_all([third, words.words[21]], setting)  # in threads of their own
     assert sorted(laws) == [20, 21]
     laws.clear()
-    protect([f"{one} {third}"], mechanism("santext(epsilon=1)"), words)
+    protect([f"{item} {third}"], mechanism("santext(epsilon=1)"), words)
     assert sorted(laws) == [3, 20]
-    assert drawn in ([], [3])
+    assert samples in ([], [3])
 
 
 def test_work_apart_has_caches_of_its_own() -> None:
@@ -122,10 +122,10 @@ def test_a_large_request_has_bounded_laws(space: Embeddings) -> None:
     """The same draws come out, and the cache of one request is small."""
     kernel = mechanism("tem(epsilon=1)").bind(space)  # type: ignore[attr-defined]
     ids = np.arange(20)
-    plain = kernel.sample(ids, 50, np.random.default_rng(1))
+    baseline = kernel.sample(ids, 50, np.random.default_rng(1))
     with private_caches():
         again = kernel.sample(ids, 50, np.random.default_rng(1))
-    assert np.array_equal(plain, again)
+    assert np.array_equal(baseline, again)
 
 
 def test_words_are_looked_up_anew(monkeypatch: pytest.MonkeyPatch, client: Client) -> None:
@@ -138,8 +138,8 @@ def test_words_are_looked_up_anew(monkeypatch: pytest.MonkeyPatch, client: Clien
 
     def spied(self: Thesaurus, word: str, pos: str) -> list[object]:
         looked.append(word)
-        found: list[object] = look_up(self, word, pos)
-        return found
+        result: list[object] = look_up(self, word, pos)
+        return result
 
     def parsed(self: object, pos: str, line: str) -> object:
         read.append(1)

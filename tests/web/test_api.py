@@ -26,18 +26,22 @@ def trees(value: object) -> list[Tree]:
 
 
 def test_a_search_answers_with_everything(client: Client, desk: FakeDesk) -> None:
-    found = client.post("/api/search", {"query": "cat", "show": 3}).json()
-    assert (found["engine"], found["network"]) == ("fake", True)
-    (one,) = trees(found["answers"])
-    assert [each["title"] for each in trees(one["results"])] == ["Title 1", "Title 2", "Title 3"]
-    assert trees(one["results"])[0]["link"] == "https://example.org/1"
-    assert trees(one["variants"])[0]["marks"] == [
+    reply = client.post("/api/search", {"query": "cat", "show": 3}).json()
+    assert (reply["engine"], reply["network"]) == ("fake", True)
+    (item,) = trees(reply["answers"])
+    assert [value["title"] for value in trees(item["results"])] == [
+        "Title 1",
+        "Title 2",
+        "Title 3",
+    ]
+    assert trees(item["results"])[0]["link"] == "https://example.org/1"
+    assert trees(item["variants"])[0]["marks"] == [
         {"text": "dog", "kind": "changed"},
         {"text": " ", "kind": "layout"},
         {"text": "cat", "kind": "same"},
     ]
-    assert trees(one["variants"])[1]["gap"] == "No answer."
-    assert one["cost"] == {
+    assert trees(item["variants"])[1]["gap"] == "No answer."
+    assert item["cost"] == {
         "kind": "metric-dp",
         "epsilon": 20.0,
         "metric": "euclidean",
@@ -47,7 +51,7 @@ def test_a_search_answers_with_everything(client: Client, desk: FakeDesk) -> Non
         "bits": None,
         "says": "metric-dp: 20 * euclidean, per release",
     }
-    assert one["budget"] == {
+    assert item["budget"] == {
         "day": "2026-11-16",
         "spent": 40.0,
         "limit": 100.0,
@@ -58,9 +62,9 @@ def test_a_search_answers_with_everything(client: Client, desk: FakeDesk) -> Non
         "bits_limit": None,
         "bits_left": None,
     }
-    assert one["earlier"] is None  # without bound
-    assert one["plain_top10_came_back"] == 0.4
-    assert cast(Tree, one["preflight"])["standings"] == [
+    assert item["earlier"] is None  # without bound
+    assert item["plain_top10_came_back"] == 0.4
+    assert cast(Tree, item["preflight"])["standings"] == [
         {
             "attacker": "inference",
             "rank": 3,
@@ -94,8 +98,8 @@ def test_the_setting_of_a_search(
 
 def test_many_queries_at_once(make_client: MakeClient, desk: FakeDesk) -> None:
     client = make_client(rate=5)
-    found = client.post("/api/search", {"queries": ["a", "b", "c"]}).json()
-    assert len(trees(found["answers"])) == 3
+    outcome = client.post("/api/search", {"queries": ["a", "b", "c"]}).json()
+    assert len(trees(outcome["answers"])) == 3
     assert [query for query, *_ in desk.searched] == ["a", "b", "c"]
     assert [client.get("/api/budget").status for _ in range(3)] == [200, 200, 429]
 
@@ -160,13 +164,13 @@ def test_odd_searches_are_refused_and_not_quoted(
         ),
         (
             {"query": "a", "q": 1},
-            "search has no such parameter; its parameters are: query, queries, mechanism, size,"
+            "search has no such parameter. Its parameters are: query, queries, mechanism, size,"
             " stop, plain, show.",
         ),
-        ({}, "Give either 'query' or 'queries'."),
+        ({}, "The request must have either 'query' or 'queries'."),
         (
             [],
-            "The request must be a JSON object; its parameters are: query, queries, mechanism,"
+            "The request must be a JSON object. Its parameters are: query, queries, mechanism,"
             " size, stop, plain, show.",
         ),
     ],
@@ -234,14 +238,14 @@ def test_what_the_desk_refuses_is_said(
 
 def test_an_unexpected_error_tells_no_secret(client: Client, desk: FakeDesk) -> None:
     desk.fails = KeyError(CANARY)
-    said = client.post("/api/search", {"query": CANARY}).refused(500, "server")
-    assert said.startswith("internal error (KeyError at conftest.py:")
+    message = client.post("/api/search", {"query": CANARY}).refused(500, "server")
+    assert message.startswith("internal error (KeyError at conftest.py:")
 
 
 def test_halves_of_characters_from_an_engine_are_replaced(client: Client, desk: FakeDesk) -> None:
     desk.results = (ResultItem(1, "\ud800", "a\udfff", "\ud83d", float("-inf")),)
-    (one,) = trees(client.post("/api/search", {"query": "cat"}).json()["answers"])
-    assert trees(one["results"])[0] == {
+    (item,) = trees(client.post("/api/search", {"query": "cat"}).json()["answers"])
+    assert trees(item["results"])[0] == {
         "rank": 1, "id": "?", "title": "a?", "text": "?", "score": None, "link": "", "path": "",
     }  # fmt: skip
 
@@ -249,10 +253,10 @@ def test_halves_of_characters_from_an_engine_are_replaced(client: Client, desk: 
 def test_texts_are_protected(client: Client, space: Embeddings) -> None:
     body = {"texts": ["bababa zzz 42!", "dababa"], "mechanism": "cmp(epsilon=1)", "size": 3}
     body |= {"unknown": "mask", "policies": {"number": "keep"}, "select": "all"}
-    found = client.post("/api/protect", body).json()
-    assert (found["mechanism"], found["size"]) == ("cmp(epsilon=1.0)", 3)
-    assert found["seeded"] is False
-    first, second = trees(found["texts"])
+    reply = client.post("/api/protect", body).json()
+    assert (reply["mechanism"], reply["size"]) == ("cmp(epsilon=1.0)", 3)
+    assert reply["seeded"] is False
+    first, second = trees(reply["texts"])
     assert (first["protected_words"], first["kept_words"]) == (1, ["42"])
     variants = cast(list[str], first["variants"])
     assert len(variants) == 3
@@ -261,18 +265,18 @@ def test_texts_are_protected(client: Client, space: Embeddings) -> None:
         assert word in space.words
         assert (mask, number) == ("[MASK]", "42!")
     assert len(cast(list[str], second["variants"])) == 3
-    assert cast(Tree, found["cost"])["epsilon"] == 6.0
+    assert cast(Tree, reply["cost"])["epsilon"] == 6.0
 
 
 def test_personal_data_is_replaced_first(client: Client) -> None:
     texts = ["bababa ada@example.org, 4111_1111_1111_1111", "dababa"]
     body = {"texts": texts, "mechanism": "cmp(epsilon=1)", "redact": "patterns", "select": "all"}
-    found = client.post("/api/protect", body).json()
-    first, second = trees(found["texts"])
+    reply = client.post("/api/protect", body).json()
+    first, second = trees(reply["texts"])
     assert (first["redacted"], second["redacted"]) == (["EMAIL", "CARD"], [])
     (variant,) = cast(list[str], first["variants"])
     assert variant.split(" ", 1)[1] == "[EMAIL], [CARD]"
-    assert FOUND in str(found["cost"])
+    assert FOUND in str(reply["cost"])
     without = client.post("/api/protect", body | {"redact": None}).json()
     assert "[EMAIL]" not in str(without)
     assert FOUND not in str(without)
@@ -301,8 +305,8 @@ def test_a_text_of_which_nothing_is_protected_passes_on_request_only(client: Cli
     body = {"texts": ["dababa"], "mechanism": "cmp(epsilon=1)", "select": ["bababa"], "size": 2}
     for more in ({}, {"in_clear": False}):
         assert "in_clear" in client.post("/api/protect", body | more).refused(422)
-    found = client.post("/api/protect", body | {"in_clear": True}).json()
-    assert trees(found["texts"]) == [
+    reply = client.post("/api/protect", body | {"in_clear": True}).json()
+    assert trees(reply["texts"]) == [
         {
             "variants": ["dababa"] * 2,
             "protected_words": 0,
@@ -310,7 +314,7 @@ def test_a_text_of_which_nothing_is_protected_passes_on_request_only(client: Cli
             "redacted": [],
         }
     ]
-    cost = cast(Tree, found["cost"])
+    cost = cast(Tree, reply["cost"])
     assert (cost["kind"], cost["epsilon"], cost["passed"]) == ("none", None, 1)
     client.post("/api/protect", body | {"in_clear": "yes"}).refused(422)
 
@@ -384,16 +388,16 @@ def test_vectors_are_opened_once(make_client: MakeClient, space: Embeddings) -> 
 
 def test_words_are_explained(client: Client, space: Embeddings) -> None:
     body = {"mechanism": "santext(epsilon=1)", "words": ["bababa", "dababa"], "top": 3}
-    found = client.post("/api/explain", body).json()
-    first, second = trees(found["words"])
+    reply = client.post("/api/explain", body).json()
+    first, second = trees(reply["words"])
     assert (first["word"], second["word"]) == ("bababa", "dababa")
     assert len(cast(list[object], first["top"])) == 3
     assert (first["samples"], first["interval"]) == (0, None)
-    ratio = cast(Tree, found["log_ratio"])
+    ratio = cast(Tree, reply["log_ratio"])
     assert cast(float, ratio["value"]) <= cast(float, ratio["bound"])
     body = {"mechanism": "cmp(epsilon=1)", "words": ["bababa", "dababa"], "samples": 50}
-    found = client.post("/api/explain", body).json()
-    assert (trees(found["words"])[0]["samples"], found["log_ratio"]) == (50, None)
+    reply = client.post("/api/explain", body).json()
+    assert (trees(reply["words"])[0]["samples"], reply["log_ratio"]) == (50, None)
 
 
 @pytest.mark.parametrize(
@@ -409,32 +413,32 @@ def test_mechanisms_are_listed_as_by_the_command_line(
     client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["mechanisms", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     opens = {"fea": "index", "cover": "table", "blind": "source"}  # names something to open
     for mechanism, name in opens.items():
-        del told[mechanism]["schema"]["properties"][name]
-        shown = told[mechanism]["example"]
-        told[mechanism]["example"] = shown.replace(f"{name}='icd10cm', ", "")
-    assert client.get("/api/mechanisms").json() == told
+        del document[mechanism]["schema"]["properties"][name]
+        shown = document[mechanism]["example"]
+        document[mechanism]["example"] = shown.replace(f"{name}='icd10cm', ", "")
+    assert client.get("/api/mechanisms").json() == document
 
 
 def test_the_plane_is_told(client: Client) -> None:
-    found = client.get("/api/plane").json()
-    assert (found["default"], found["shipped"]) == (1, True)
-    stops = trees(found["stops"])
-    assert [one["setting"] for one in stops] == [
+    reply = client.get("/api/plane").json()
+    assert (reply["default"], reply["shipped"]) == (1, True)
+    stops = trees(reply["stops"])
+    assert [element["setting"] for element in stops] == [
         {"mechanism": f"cmp(epsilon={i}.0)", "size": 5} for i in (1, 2, 3)
     ]
     assert cast(Tree, stops[1]["risk"])["score"] == 0.2
-    assert [one["upper"] for one in stops] == [None, 0.3, 0.6]
+    assert [element["upper"] for element in stops] == [None, 0.3, 0.6]
     assert stops[0]["log_size"] == 500
 
 
 def test_the_ledger_is_told(client: Client) -> None:
-    found = client.get("/api/ledger?count=2&before=100").json()
-    assert [one["number"] for one in trees(found["releases"])] == [99, 98]
-    assert found["older"] == 98
-    assert trees(found["releases"])[0]["made"] == "2026-11-16T09:05:00Z"
+    reply = client.get("/api/ledger?count=2&before=100").json()
+    assert [release["number"] for release in trees(reply["releases"])] == [99, 98]
+    assert reply["older"] == 98
+    assert trees(reply["releases"])[0]["made"] == "2026-11-16T09:05:00Z"
     assert client.get("/api/ledger?before=3").json()["older"] is None
     assert len(trees(client.get("/api/ledger").json()["releases"])) == 50
     for bad in ("count=0", "count=x", "count=1001", "before=0", "x=1", "count=1&count=2",

@@ -495,7 +495,7 @@ def test_a_bad_engine_a_spent_budget_and_no_ledger(
             asked = {"query": query, "mechanism": "santext(epsilon=1)", "size": 2}
             told = watched.post("/api/search", asked).refused(500, "server")
             assert told.endswith(
-                f"{file} cannot be used: it cannot be read or written, or it is full."
+                f"{file} cannot be used: it cannot be read or written, or the disk is full."
             )
         assert watched.form("/search", {"q": secret(167)}).status == 500
         assert len(watched.wire.blob) == before
@@ -541,7 +541,7 @@ def _state(folder: Path) -> dict[str, bytes]:
 def test_a_bound_on_the_rank(
     house: House, recorded: tuple[RecordingEngine, RecordingServer], action: str
 ) -> None:
-    """Half of the queries are near enough to be drawn again, have more variants, or be refused."""
+    """Half of the queries are close enough to be resampled, get more variants, or be refused."""
     with ExitStack() as stack:
         watched = started(
             house, recorded, stack, "--budget", "none", "--bound", 20, "--on-bound", action
@@ -561,7 +561,7 @@ def test_a_bound_on_the_rank(
                 again = watched.found(query, mechanism=SMALL["mechanism"], size=3)
                 assert again["spent"] == 0
             else:
-                assert "within your bound; nothing was sent" in reply.refused(403, "risk")
+                assert "within your limit; nothing was sent" in reply.refused(403, "risk")
                 assert watched.engine.texts == before
         assert 200 in statuses
         assert _released(house) >= set(watched.engine.texts[start:])

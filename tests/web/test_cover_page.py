@@ -56,10 +56,10 @@ def test_no_mechanism_is_looked_for_to_show_a_page(
     spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looking among all packages takes long, and a page has many stops."""
-    made = common(plane=covered(spec))
-    wanted = pages.home(made)
+    data = common(plane=covered(spec))
+    expected = pages.home(data)
     monkeypatch.setattr("veil.core.registry.entry_points", lambda **_: pytest.fail("it looked"))
-    assert pages.home(made) == wanted
+    assert pages.home(data) == expected
 
 
 GROUP = GroupView(2, GROUPS, N, False, False, 0.8, ("knee pain", "late fees"), 0.25)
@@ -101,11 +101,11 @@ def test_a_table_that_is_not_there_has_no_exact_figure(tmp_path: Path) -> None:
 
 def test_the_engine_saw_the_texts_by_track(spec: str) -> None:
     page = Page(pages.results(common(plane=covered(spec), stop=0), QUERY, sent(spec)))
-    lines = [one.text for one in page.all("li") if one.text.startswith("Track ")]
-    assert lines == [f"Track {j + 1}: cell 2 {j}" for j in range(K)]
+    lines = [element.text for element in page.all("li") if element.text.startswith("Topic ")]
+    assert lines == [f"Topic {j + 1}: cell 2 {j}" for j in range(K)]
     text = page.text.replace(SPACE, " ")
-    assert "Group 3 of 5: 4 fixed public texts, one for each track" in text
-    assert "Who else would send the same" in text
+    assert "Group 3 of 5: 4 fixed public texts, one for each topic" in text
+    assert "Other queries of this group" in text
     assert "knee pain late fees" in text
     assert "your words" not in text
     assert "Words replaced" not in text
@@ -120,25 +120,27 @@ def test_the_risk_is_exact_and_its_limits_are_told(spec: str) -> None:
         " of the cases if all 200 texts of the table are equally likely" in text
     )
     assert "with 100 in up to 50 %" in text
-    assert "with 1,000" not in text.partition("Who can list")[2].partition(".")[0]
+    assert "with 1,000" not in text.partition("An attacker who can list")[2].partition(".")[0]
     assert "after 5 related queries" in text
     assert all(figure in text for figure in ("45 %", "24 %", "90 %"))
-    assert "In the audit an engine" in text  # what was measured is there, too
+    assert "In the audit, an engine" in text  # what was measured is there, too
 
 
 def test_the_risk_is_shown_for_both_priors(spec: str) -> None:
-    known = replace(GROUP, popular=0.35, blind=0.125, popularity="words")
-    page = Page(pages.results(common(plane=covered(spec), stop=0), QUERY, sent(spec, known)))
+    popular_group = replace(GROUP, popular=0.35, blind=0.125, popularity="words")
+    page = Page(
+        pages.results(common(plane=covered(spec), stop=0), QUERY, sent(spec, popular_group))
+    )
     text = page.text.replace(SPACE, " ")
     assert "Risk 25 % among ten guesses, exact, all equally likely" in text
     assert "Risk 35 % among ten guesses, exact, popular ones likelier" in text
     assert (
         "and in 35 % if popular ones are likelier, by public frequencies of words (12.5 % before"
-        " anything is sent). Estimates err" in text
+        " anything is sent). The estimates are rough" in text
     )
     assert "popular ones likelier" not in text_of(
         pages.results(common(plane=covered(spec), stop=0), QUERY, sent(spec))
-    ).replace("how popular each is", "")
+    ).replace("their popularity", "")
 
 
 def test_a_tie_is_no_first_place_and_one_size_is_shown(spec: str) -> None:
@@ -146,13 +148,13 @@ def test_a_tie_is_no_first_place_and_one_size_is_shown(spec: str) -> None:
     outcome = sent(spec, preflight=checked)
     text = text_of(pages.results(common(plane=covered(spec), stop=0), QUERY, outcome))
     assert (
-        "bayes cannot tell your query from 40 others of its log: it is anywhere from 1st to 41st,"
-        " 21 on average." in text
+        "bayes cannot tell your query from 40 others of its log: its rank is anywhere from 1st"
+        " to 41st, 21 on average." in text
     )
-    assert "puts your query" not in text
-    told = text.partition("What the engine saw")[2]
-    assert "200 texts" in told
-    assert not {"201", "1,000"} & set(told.replace(".", " ").split())
+    assert "ranks your query" not in text
+    section = text.partition("What the engine saw")[2]
+    assert "200 texts" in section
+    assert not {"201", "1,000"} & set(section.replace(".", " ").split())
 
 
 def test_a_stop_of_a_table_that_knows_popularity_has_both_figures(tmp_path: Path) -> None:
@@ -176,9 +178,9 @@ def test_a_stop_of_a_table_that_knows_popularity_has_both_figures(tmp_path: Path
         ({"stayed": True, "known": True}, K, 0, "This query is close to an earlier one"),
         ({"known": True}, 0, 0, "Nothing was sent: the group had been sent before"),
         ({"known": True}, K, K, "Nothing new: the same group as for this query before"),
-        ({"known": True}, K, 0, "of this one it tells as much as a new group would"),
-        ({"session": True}, K, 0, "Texts near the one before would have stayed with it"),
-        ({}, K, 0, "A group that had not been sent before."),
+        ({"known": True}, K, 0, "It reveals as much about this query as a new group would"),
+        ({"session": True}, K, 0, "Texts close to the previous group would have reused it"),
+        ({}, K, 0, "This group had not been sent before."),
     ],
 )
 def test_it_is_told_whether_anything_new_was_sent(
@@ -195,15 +197,15 @@ def test_it_is_told_whether_anything_new_was_sent(
 def test_a_query_far_from_the_table_and_an_old_table_are_told(spec: str) -> None:
     odd = replace(GROUP, cosine=0.1, address=-1, others=())
     text = text_of(pages.results(common(), QUERY, sent(spec, odd)))
-    assert "has no text that is near to your query" in text
+    assert "has no text close to your query" in text
     assert "A group of an earlier table" in text
-    assert "Who else" not in text
+    assert "Other queries" not in text
 
 
 def test_bits_have_a_bar_beside_that_of_epsilons(spec: str) -> None:
     budget = Budget("2026-11-16", 0.0, 10000.0, bits=13.0, bits_limit=300.0)
     page = Page(pages.ledger(common(budget=budget), [entry(spec)], None))
-    meters = [one.text for one in page.all("meter")]
+    meters = [element.text for element in page.all("meter")]
     assert meters == ["Last 24 hours: 0 of 10,000 spent", "13 of 300 bits"]
     assert "and 13 of 300 bits of leakage" in page.text
     assert "2.32 bits" in page.text
@@ -221,7 +223,9 @@ def test_documents_of_ones_own_have_no_meter_with_cover_either(spec: str) -> Non
     own = common(standing="own", collection="mine", plane=covered(spec), stop=0)
     for html in (pages.home(own), pages.results(own, QUERY, sent(spec))):
         page = Page(html)
-        assert [one.text for one in page.all("meter") if "24 hours" not in one.text] == []
+        assert [
+            element.text for element in page.all("meter") if "24 hours" not in element.text
+        ] == []
         assert "knows everything" not in page.text
 
 
@@ -256,10 +260,10 @@ def test_no_table_is_built_for_a_request(
     client: Client, desk: FakeDesk, given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VEIL_CACHE", str(tmp_path))
-    asked = {"query": "flu", "mechanism": f"cover({given})"}
-    assert "none is built for a request" in client.post("/api/search", asked).refused(422)
+    request = {"query": "flu", "mechanism": f"cover({given})"}
+    assert "none is built for a request" in client.post("/api/search", request).refused(422)
     other = {"query": "flu", "mechanism": "cover(table='/etc')"}
-    assert "may not be set over the web" in client.post("/api/search", other).refused(422)
+    assert "must not be set over the web" in client.post("/api/search", other).refused(422)
     assert desk.searched == []
     assert list(tmp_path.iterdir()) == []
 
@@ -270,7 +274,7 @@ def test_the_plane_shows_the_attacker_of_the_audit_where_cover_was_not_measured(
     exact = replace(first, utility=lost, risk=replace(first.risk, attacker="knows everything"))
     moved = replace(plane(), stops=(exact, *plane().stops[1:]))
     page = Page(pages.plane(common(plane=moved, stop=0)))
-    chosen = [one.text for one in page.all("option") if "selected" in one.attributes]
-    assert [one.startswith("bayes") for one in chosen] == [True]
+    selected = [element.text for element in page.all("option") if "selected" in element.attributes]
+    assert [element.startswith("bayes") for element in selected] == [True]
     assert "nan" not in page.text.replace("anna", "")
     assert "knows everything" in page.text

@@ -31,36 +31,36 @@ def answered(client: Client, path: str, asked: object) -> dict[str, Any]:
 
 
 def test_an_answer_has_noise_its_error_and_the_budget(asking: Client) -> None:
-    found = answered(asking, "sql", {"query": GROUPS, "epsilon": 1.0})
-    assert found["columns"] == ["sex", "COUNT(*)", "AVG(income)"]
-    assert [row[0] for row in found["rows"]] == [0, 1]
-    assert all(abs(row[1] - 100) < 60 for row in found["rows"])
-    assert [errors[0] for errors in found["errors"]] == [0, 0]
-    assert min(errors[1] for errors in found["errors"]) > 1
-    assert (found["budget"]["spent"], found["budget"]["left"]) == (1.0, 2.0)
-    assert found["cost"]["kind"] == "dp"
-    assert not found["seeded"]
+    answer = answered(asking, "sql", {"query": GROUPS, "epsilon": 1.0})
+    assert answer["columns"] == ["sex", "COUNT(*)", "AVG(income)"]
+    assert [row[0] for row in answer["rows"]] == [0, 1]
+    assert all(abs(row[1] - 100) < 60 for row in answer["rows"])
+    assert [errors[0] for errors in answer["errors"]] == [0, 0]
+    assert min(errors[1] for errors in answer["errors"]) > 1
+    assert (answer["budget"]["spent"], answer["budget"]["left"]) == (1.0, 2.0)
+    assert answer["cost"]["kind"] == "dp"
+    assert not answer["seeded"]
     again = answered(asking, "sql", {"query": GROUPS, "epsilon": 1.0})
-    assert again["rows"] != found["rows"]  # fresh noise, and it costs
+    assert again["rows"] != answer["rows"]  # fresh noise, and it costs
     assert again["budget"]["left"] == 1.0
 
 
 def test_values_are_bound_and_never_read_as_sql(asking: Client) -> None:
-    asked = {
+    request = {
         "query": "SELECT COUNT(*) FROM people WHERE income = ?",
         "params": [0],
         "epsilon": 0.5,
     }
-    assert answered(asking, "sql", asked)["rows"][0][0] < 60
-    hostile = {**asked, "params": ["0 OR 1=1"]}
+    assert answered(asking, "sql", request)["rows"][0][0] < 60
+    hostile = {**request, "params": ["0 OR 1=1"]}
     reply = asking.post("/api/dp/sql", hostile)
     assert reply.status == 422  # a number is compared with numbers
 
 
 def test_explaining_costs_nothing(asking: Client) -> None:
-    found = answered(asking, "explain", {"query": GROUPS, "epsilon": 2.0})
-    assert "standard deviation" in found["says"]
-    assert found["budget"]["left"] == 3.0
+    answer = answered(asking, "explain", {"query": GROUPS, "epsilon": 2.0})
+    assert "standard deviation" in answer["says"]
+    assert answer["budget"]["left"] == 3.0
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_seed_is_said(make_client: MakeClient, tmp_path: Path) -> None:
 def test_a_budget_that_is_forgotten_is_said(
     asking: Client, make_client: MakeClient, tmp_path: Path
 ) -> None:
-    assert "names no ledger" in asking.get("/database").text
+    assert "has no ledger" in asking.get("/database").text
     (tmp_path / "kept").mkdir()
     with people(tmp_path / "kept", ledger=tmp_path / "people.ledger") as made:
-        assert "names no ledger" not in make_client(database=made).get("/database").text
+        assert "has no ledger" not in make_client(database=made).get("/database").text

@@ -53,8 +53,8 @@ PROGRAMS = ("/openapi.json", "/api/nothing", *(one.path for one in OPERATIONS))
 
 
 def outside(client: Client, method: str, target: str, **headers: str) -> Reply:
-    told = {name.replace("_", "-"): value for name, value in headers.items()}
-    return client.ask(method, target, told, token=False)
+    messages = {name.replace("_", "-"): value for name, value in headers.items()}
+    return client.ask(method, target, messages, token=False)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "OPTIONS"])
@@ -73,7 +73,7 @@ def test_nothing_is_served_without_the_token(
     if target in PROGRAMS:
         assert "veil token" in reply.refused(401)
     else:
-        assert "Not let in yet" in reply.text
+        assert "Token required" in reply.text
         assert reply.text == outside(client, "GET", "/").text  # whatever was asked for
 
 
@@ -146,10 +146,10 @@ def test_the_printed_address_lets_in_and_leads_on(client: Client) -> None:
     assert (reply.status, reply.headers["location"], reply.body) == (303, "/", b"")
     assert reply.headers["referrer-policy"] == "no-referrer"
     assert reply.headers["cache-control"] == "no-store"
-    told = reply.headers["set-cookie"].split("; ")
-    assert told[0] == COOKIE
-    assert set(told[1:]) == {"Path=/", "Max-Age=7776000", "HttpOnly", "SameSite=Strict"}
-    assert outside(client, "GET", "/", cookie=told[0]).status == 200
+    cookie_parts = reply.headers["set-cookie"].split("; ")
+    assert cookie_parts[0] == COOKIE
+    assert set(cookie_parts[1:]) == {"Path=/", "Max-Age=7776000", "HttpOnly", "SameSite=Strict"}
+    assert outside(client, "GET", "/", cookie=cookie_parts[0]).status == 200
 
 
 def test_where_another_site_leads_the_page_itself_leads_on(client: Client) -> None:
@@ -165,8 +165,8 @@ def test_where_another_site_leads_the_page_itself_leads_on(client: Client) -> No
 
 def test_a_form_takes_the_token_or_the_whole_address(client: Client) -> None:
     form = {"content-type": "application/x-www-form-urlencoded", "origin": ORIGIN}
-    for told in (TOKEN, f"%20{TOKEN}%0A", f"http%3A%2F%2F{HOST}%2Fenter%3Ftoken%3D{TOKEN}"):
-        reply = client.ask("POST", "/enter", form, f"token={told}".encode(), token=False)
+    for messages in (TOKEN, f"%20{TOKEN}%0A", f"http%3A%2F%2F{HOST}%2Fenter%3Ftoken%3D{TOKEN}"):
+        reply = client.ask("POST", "/enter", form, f"token={messages}".encode(), token=False)
         assert (reply.status, reply.headers["location"]) == (303, "/")
     bad = form | {"origin": "http://evil.example"}
     assert client.ask("POST", "/enter", bad, f"token={TOKEN}".encode(), token=False).status == 403
@@ -175,8 +175,8 @@ def test_a_form_takes_the_token_or_the_whole_address(client: Client) -> None:
     assert "not the token of this installation" in wrong.text
     assert "set-cookie" not in wrong.headers
     assert TOKEN[1:] not in wrong.text
-    for method, wanted in (("PUT", 405), ("DELETE", 405)):
-        assert client.ask(method, "/enter", token=False).status == wanted
+    for method, expected in (("PUT", 405), ("DELETE", 405)):
+        assert client.ask(method, "/enter", token=False).status == expected
 
 
 def test_behind_tls_the_cookie_is_for_tls(make_client: MakeClient) -> None:
@@ -190,10 +190,10 @@ def test_behind_tls_the_cookie_is_for_tls(make_client: MakeClient) -> None:
 def test_another_site_leads_to_the_plain_page(client: Client, site: str) -> None:
     """Browsers keep the cookie to themselves then; from our own page it is sent again."""
     cross = {"sec_fetch_site": site, "sec_fetch_mode": "navigate"}
-    held = outside(client, "GET", f"/search?q={CANARY}", **cross)
-    assert (held.status, CANARY in held.text) == (401, False)
-    assert '<a href="">go on</a>' in held.text
-    assert '<a href="/">go on</a>' in outside(client, "GET", "/?stop=2", **cross).text
+    content = outside(client, "GET", f"/search?q={CANARY}", **cross)
+    assert (content.status, CANARY in content.text) == (401, False)
+    assert '<a href="">continue</a>' in content.text
+    assert '<a href="/">continue</a>' in outside(client, "GET", "/?stop=2", **cross).text
     assert "go on" not in outside(client, "GET", "/", sec_fetch_site="none").text
     outside(client, "GET", "/api/budget", **cross).refused(403)
 
@@ -230,9 +230,9 @@ def test_a_real_server_lets_nobody_in(
     assert 7 in desk.entries
     reply = closed.get(f"/enter?token={TOKEN}")
     assert status(reply) == 303
-    found = re.search(rb"set-cookie: (veil-\d+=\S+);", reply)
-    assert found is not None
-    assert status(closed.get("/ledger", f"Cookie: {found[1].decode()}")) == 200
+    match = re.search(rb"set-cookie: (veil-\d+=\S+);", reply)
+    assert match is not None
+    assert status(closed.get("/ledger", f"Cookie: {match[1].decode()}")) == 200
     assert status(closed.get("/ledger", f"Authorization: {LET_IN}")) == 200
     assert capfd.readouterr() == ("", "")
 
@@ -243,8 +243,8 @@ def test_a_real_server_lets_nobody_in(
 def test_the_token_is_made_once_and_owner_only(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     with ThreadPoolExecutor(8) as pool:
-        made = set(pool.map(lambda _: own_token(folder), range(32)))
-    (token,) = made
+        tokens = set(pool.map(lambda _: own_token(folder), range(32)))
+    (token,) = tokens
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", token)
     assert [path.name for path in folder.iterdir()] == [FILE]
     assert stat.S_IMODE((folder / FILE).stat().st_mode) == 0o600
@@ -318,16 +318,16 @@ def test_the_owner_of_a_connection_is_known(tmp_path: Path) -> None:
     table = tmp_path / "tcp"
     own, other = os.getuid(), os.getuid() + 1
     mapped = "0000000000000000FFFF0000"
-    plain, both = f"{near} {far}", f"{mapped}{near} {mapped}{far}"  # the kinds of sockets
+    baseline, pair = f"{near} {far}", f"{mapped}{near} {mapped}{far}"  # the kinds of sockets
     for client, server in itertools.product(
         [("127.0.0.1", 40000), ("::ffff:127.0.0.1", 40000)],
         [("127.0.0.1", 8765), ("::ffff:127.0.0.1", 8765)],
     ):
         for line, stranger in (
-            *((f"0: {ends} 01 0:0 0:0 0 {own} 0 77 1", False) for ends in (plain, both)),
-            *((f"0: {ends} 01 0:0 0:0 0 0 0 77 1", False) for ends in (plain, both)),  # root
-            *((f"0: {ends} 01 0:0 0:0 0 {other} 0 77 1", True) for ends in (plain, both)),
-            *((f"0: {ends} 06 0:0 0:0 0 0 0 0 1", True) for ends in (plain, both)),  # given up
+            *((f"0: {ends} 01 0:0 0:0 0 {own} 0 77 1", False) for ends in (baseline, pair)),
+            *((f"0: {ends} 01 0:0 0:0 0 0 0 77 1", False) for ends in (baseline, pair)),  # root
+            *((f"0: {ends} 01 0:0 0:0 0 {other} 0 77 1", True) for ends in (baseline, pair)),
+            *((f"0: {ends} 06 0:0 0:0 0 0 0 0 1", True) for ends in (baseline, pair)),  # given up
             (f"0: {far} {near} 01 0:0 0:0 0 {own} 0 77 1", True),  # our own end alone
             ("", True),  # gone
         ):
@@ -355,8 +355,8 @@ def test_who_comes_from_elsewhere_is_no_user_of_this_machine(tmp_path: Path) -> 
 
 
 def test_who_it_is_was_found_when_the_connection_was_made() -> None:
-    for kept in (True, False):
-        assert is_stranger({"state": {KEPT: kept}}) is kept
+    for survivor in (True, False):
+        assert is_stranger({"state": {KEPT: survivor}}) is survivor
     gone = {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}
     assert is_stranger(gone) is (sys.platform == "linux")
     assert is_stranger(gone | {"state": {}}) is (sys.platform == "linux")
@@ -388,14 +388,14 @@ def test_another_user_of_the_machine_is_refused(closed: Server, address: str) ->
     request = head("GET", "/ledger", f"Host: {closed.host}", f"Authorization: {LET_IN}",
                    "Connection: close")  # fmt: skip
     command = ["/usr/bin/env", "-i", _python(), "-S", "-c", program, str(closed.port), address]
-    for user, wanted in ((65534, 403), (0, 200)):
-        found = subprocess.run(
+    for user, expected in ((65534, 403), (0, 200)):
+        result = subprocess.run(
             command, input=request, capture_output=True, user=user, timeout=60, check=False,
             cwd="/",
         )  # fmt: skip
-        if found.returncode and user:
+        if result.returncode and user:
             pytest.skip("no Python that others may run")
-        assert status(found.stdout) == wanted
+        assert status(result.stdout) == expected
 
 
 def _python() -> str:

@@ -151,14 +151,14 @@ def test_an_encrypted_name_has_an_encrypted_origin(make_client: MakeClient) -> N
     client = make_client(hosts=["https://veil.example"])
     for origin, status in (("https://veil.example", 200), ("http://veil.example", 403)):
         headers = {"origin": origin, "content-type": "application/x-www-form-urlencoded"}
-        found = client.ask("POST", "/search", headers, b"q=cat", host="veil.example")
-        assert found.status == status
+        reply = client.ask("POST", "/search", headers, b"q=cat", host="veil.example")
+        assert reply.status == status
 
 
 def test_names_of_the_server() -> None:
     names = ["[::1]", "veil.lan", "veil.lan:99", "[::1]:99", "https://v.example"]
-    told = ["[::1]:8765", "veil.lan:8765", *names[2:]]
-    assert host_names(names, 8765) == told
+    hosts = ["[::1]:8765", "veil.lan:8765", *names[2:]]
+    assert host_names(names, 8765) == hosts
     assert host_names(["localhost"], 80) == ["localhost:80", "localhost"]
     for bad in ("a/b", "https://", "ftp://a", "a b", "", "http://a?b", "user@a", "ä.example"):
         with pytest.raises(ParameterError):

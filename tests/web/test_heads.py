@@ -200,7 +200,7 @@ def test_forms_of_those_outside_do_not_keep_others_out(start: Start, desk: FakeD
         for _ in range(16):
             sockets.enter_context(opened(server, request))
         for _ in range(10):
-            assert b"try again" in answered(sockets.enter_context(opened(server, request)))
+            assert b"Try again" in answered(sockets.enter_context(opened(server, request)))
         assert status(server.get("/plane", f"Authorization: Bearer {TOKEN}")) == 200
 
 

@@ -17,8 +17,8 @@ def test_a_browser_is_led_to_an_address_that_it_can_go_back_to(
     address = reply.headers["location"]
     assert re.fullmatch(r"/results\?page=[\w-]{20,}", address)
     pages = [client.get(address) for _ in range(2)]
-    assert [one.status for one in pages] == [200, 200]
-    assert all(CANARY in one.text for one in pages)
+    assert [item.status for item in pages] == [200, 200]
+    assert all(CANARY in item.text for item in pages)
     assert len(desk.searched) == 1
 
 
@@ -41,13 +41,13 @@ def test_answers_are_forgotten_with_an_entry(client: Client, desk: FakeDesk) -> 
     for gone in (address, "/results?page=", "/results", "/results?page=x"):
         reply = client.get(gone)
         assert reply.status == 410
-        assert "not kept any more" in reply.text
+        assert "no longer stored" in reply.text
 
 
 def test_few_answers_are_kept_and_not_for_long() -> None:
     now = [0.0]
-    kept = AnswerCache(lambda: now[0])
-    names = [kept.put(Response(str(i))) for i in range(40)]
-    assert [kept.find(name) is not None for name in names] == [False] * 8 + [True] * 32
+    survivor = AnswerCache(lambda: now[0])
+    names = [survivor.put(Response(str(i))) for i in range(40)]
+    assert [survivor.find(name) is not None for name in names] == [False] * 8 + [True] * 32
     now[0] = 3_600.0
-    assert kept.find(names[-1]) is None
+    assert survivor.find(names[-1]) is None

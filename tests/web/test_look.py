@@ -13,8 +13,10 @@ def theme(css: str) -> dict[str, str]:
 
 def luminance(colour: str) -> float:
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
-    return sum(share * one for share, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    linear = [
+        item / 12.92 if item <= 0.04045 else ((item + 0.055) / 1.055) ** 2.4 for item in parts
+    ]
+    return sum(share * item for share, item in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def contrast(one: str, other: str) -> float:
@@ -56,26 +58,26 @@ def test_files_ask_for_nothing_and_keep_nothing(name: str) -> None:
     assert text.strip()
     bad = ("@import", "url(", "fetch(", "XMLHttp", "innerHTML", "eval(", "localStorage", "cookie",
            "sendBeacon", "WebSocket")  # fmt: skip
-    found = [one for one in bad if one in text]
+    result = [item for item in bad if item in text]
     if name == "places.js":  # which asks the server that it came from, and nobody else
         assert re.findall(r'(?:fetch|ask)\("([^"]*)"', text) == [
             "/api/places/protect", "/api/places/plane",
         ]  # fmt: skip
-        found.remove("fetch(")
+        result.remove("fetch(")
     if name == "database.js":
         assert re.findall(r'(?:fetch|run)\("([^"]*)"', text) == ["/api/dp/sql", "/api/dp/explain"]
-        found.remove("fetch(")
+        result.remove("fetch(")
     if name == "sensitive.js":
         assert re.findall(r'(?:fetch|ask)\("([^"]*)"', text) == [
             "/api/sensitive/search", "/api/sensitive/cleared",
         ]  # fmt: skip
-        found.remove("fetch(")
+        result.remove("fetch(")
     if name == "tables.js":
         assert re.findall(r'(?:fetch|ask)\("([^"]*)"', text) == [
             "/api/tables/open", "/api/tables/protect", "/api/tables/plane",
         ]  # fmt: skip
-        found.remove("fetch(")
-    assert not found
+        result.remove("fetch(")
+    assert not result
     assert set(re.findall("https?://[^\"'/ ]*", text)) <= {"http://www.w3.org"}
 
 

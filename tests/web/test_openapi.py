@@ -36,9 +36,9 @@ def nodes(tree: object) -> Iterator[Tree]:
 
 
 def test_every_reference_resolves(described: Tree) -> None:
-    found = [str(node["$ref"]) for node in nodes(described) if isinstance(node.get("$ref"), str)]
-    assert len(found) > 50
-    for ref in found:
+    result = [str(node["$ref"]) for node in nodes(described) if isinstance(node.get("$ref"), str)]
+    assert len(result) > 50
+    for ref in result:
         assert ref.startswith("#/")
         assert at(described, *ref.removeprefix("#/").split("/"))
 
@@ -64,11 +64,11 @@ def test_it_has_what_the_standard_asks_for(described: Tree) -> None:
     assert str(described["openapi"]).startswith("3.1.")
     assert {"title", "version"} <= set(at(described, "info"))
     names = []
-    for one in OPERATIONS:
-        told = at(described, "paths", one.path, one.method.lower())
-        names.append(told["operationId"])
-        assert ("requestBody" in told) == (one.method == "POST")
-        for status, response in at(told, "responses").items():
+    for item in OPERATIONS:
+        operation = at(described, "paths", item.path, item.method.lower())
+        names.append(operation["operationId"])
+        assert ("requestBody" in operation) == (item.method == "POST")
+        for status, response in at(operation, "responses").items():
             assert status.isdecimal()
             assert at(response)["description"]
             assert at(response, "content", "application/json", "schema")
@@ -77,17 +77,17 @@ def test_it_has_what_the_standard_asks_for(described: Tree) -> None:
 
 @pytest.mark.parametrize("one", OPERATIONS, ids=lambda one: one.path)
 def test_parameters_are_described(described: Tree, one: Operation) -> None:
-    told = at(described, "paths", one.path, one.method.lower())
+    message = at(described, "paths", one.path, one.method.lower())
     if one.method == "GET":
-        parameters = cast(list[Tree], told["parameters"])
-        assert [each["name"] for each in parameters] == list(one.ask.model_fields)
-        assert all(each["in"] == "query" and each["schema"] for each in parameters)
+        parameters = cast(list[Tree], message["parameters"])
+        assert [value["name"] for value in parameters] == list(one.ask.model_fields)
+        assert all(value["in"] == "query" and value["schema"] for value in parameters)
         return
-    schema = at(told, "requestBody", "content", "application/json", "schema")
+    schema = at(message, "requestBody", "content", "application/json", "schema")
     body = at(described, *str(schema["$ref"]).removeprefix("#/").split("/"))
     assert body["additionalProperties"] is False
     assert set(at(body, "properties")) == set(one.ask.model_fields)
-    assert all("description" in at(each) for each in at(body, "properties").values())
+    assert all("description" in at(value) for value in at(body, "properties").values())
 
 
 TOWN = "x,y\n1,2\n30,40\n500,10\n70,900\n"
@@ -127,8 +127,8 @@ def fit(described: Tree, schema: Tree, value: object) -> None:
     if "$ref" in schema:
         schema = at(described, *str(schema["$ref"]).removeprefix("#/").split("/"))
     if "anyOf" in schema:
-        wanted = [each for each in cast(list[Tree], schema["anyOf"]) if each != {"type": "null"}]
-        return None if value is None else fit(described, wanted[0], value)
+        expected = [item for item in cast(list[Tree], schema["anyOf"]) if item != {"type": "null"}]
+        return None if value is None else fit(described, expected[0], value)
     kinds = {
         "string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list,
         "object": dict,
@@ -138,9 +138,9 @@ def fit(described: Tree, schema: Tree, value: object) -> None:
     if isinstance(value, dict) and "properties" in schema:
         properties = at(schema, "properties")
         assert set(value) == set(properties)
-        for key, each in value.items():
-            fit(described, at(properties, key), each)
+        for key, item in value.items():
+            fit(described, at(properties, key), item)
     if isinstance(value, list) and isinstance(schema.get("items"), dict):
-        for each in value:
-            fit(described, at(schema, "items"), each)
+        for item in value:
+            fit(described, at(schema, "items"), item)
     return None

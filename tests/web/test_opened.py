@@ -52,12 +52,13 @@ def test_text_is_shown_as_text(client: Client) -> None:
 
 def test_a_change_is_told(client: Client) -> None:
     reply = client.get("/file?id=page.html")
-    assert reply.text.startswith("[Veil: this file changed after it was indexed")
+    assert reply.text.startswith("[Veil: this file has changed since it was indexed")
     assert reply.text.endswith(EVIL)
     check_harmless(reply.headers)
-    told = client.get("/file?id=x.pdf").headers["content-disposition"]
+    disposition = client.get("/file?id=x.pdf").headers["content-disposition"]
     assert (
-        told == "attachment; filename*=UTF-8''x%20%28changed%20since%20it%20was%20indexed%29.pdf"
+        disposition
+        == "attachment; filename*=UTF-8''x%20%28changed%20since%20it%20was%20indexed%29.pdf"
     )
 
 
@@ -95,13 +96,15 @@ def test_results_link_to_their_files() -> None:
     )
     page = Page(pages.results(common(standing="own"), QUERY, found(results=items)))
     links = [
-        one.attributes.get("href") for one in page.all("a") if one.text in ("Cheese", "A name")
+        element.attributes.get("href")
+        for element in page.all("a")
+        if element.text in ("Cheese", "A name")
     ]
     assert links == [
         "/file?id=a+b%2F%C3%A4%26id%3Dx.txt",
         "/file?id=https%3A%2F%2Fevil.example%2Fx.txt",
     ]
-    assert "No file" not in [one.text for one in page.all("a")]
+    assert "No file" not in [element.text for element in page.all("a")]
 
 
 def test_a_real_server_opens_what_the_index_lists_and_nothing_else(tmp_path: Path) -> None:
@@ -112,7 +115,7 @@ def test_a_real_server_opens_what_the_index_lists_and_nothing_else(tmp_path: Pat
     assert run(["index", str(notes), "--out", str(house.given / "idx")]) == 0
     with serving(house, f"bm25(index={house.given / 'idx'})") as server:
         page = Page(server.form("/search", {"q": "lichen"}).text)
-        (link,) = [one for one in page.all("a") if one.text == "Lichen"]
+        (link,) = [element for element in page.all("a") if element.text == "Lichen"]
         reply = server.get(str(link.attributes["href"]))
         assert (reply.status, reply.text) == (200, "Lichen\n\nLichen on the stones\n")
         assert "sandbox" in reply.headers["content-security-policy"]
@@ -125,5 +128,5 @@ def test_a_real_server_opens_what_the_index_lists_and_nothing_else(tmp_path: Pat
         (notes / "notes.txt").symlink_to(house.given / "secret.txt")
         assert server.get("/file?id=notes.txt").status == 410
         os.truncate(notes / "plan.md", 3)
-        assert "changed after it was indexed" in server.get("/file?id=plan.md").text
+        assert "has changed since it was indexed" in server.get("/file?id=plan.md").text
     assert [event for event in house.audit() if event[0] == "socket.connect"] == []

@@ -33,11 +33,11 @@ def test_the_description_is_complete(client: Client) -> None:
 def test_nothing_suggests_and_nothing_leads_elsewhere(client: Client) -> None:
     root = read(client.get("/opensearch.xml").text)
     addresses = root.findall("o:Url", NAMES)
-    assert {one.get("type") for one in addresses} == {
+    assert {item.get("type") for item in addresses} == {
         "text/html",
         "application/opensearchdescription+xml",
     }
-    assert all(str(one.get("template")).startswith(f"{ORIGIN}/") for one in addresses)
+    assert all(str(item.get("template")).startswith(f"{ORIGIN}/") for item in addresses)
 
 
 def test_the_address_searches(client: Client, desk: FakeDesk) -> None:

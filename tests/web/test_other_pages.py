@@ -20,14 +20,14 @@ def test_a_refusal_says_what_was_sent_and_keeps_the_query(kind: pages.Kind) -> N
     assert ("Nothing was sent" in alert) == (kind != "engine")
     assert page.one("input", name="q").attributes["value"] == QUERY
     assert "autofocus" not in page.one("input", name="q").attributes
-    heads = {Page(ALL[f"refused, {each}"]).one("h1").text for each in KINDS}
+    heads = {Page(ALL[f"refused, {value}"]).one("h1").text for value in KINDS}
     assert len(heads) == len(KINDS)
 
 
 def test_a_refusal_does_not_say_both() -> None:
     """The message of an engine without a connection says that nothing was sent."""
-    told = "The engine at x refuses connections; check that it runs. Nothing was sent."
-    alert = Page(pages.refused(common(), QUERY, "engine", told, unsent=True)).one(
+    message = "The engine at x refuses connections; check that it runs. Nothing was sent."
+    alert = Page(pages.refused(common(), QUERY, "engine", message, unsent=True)).one(
         "div", role="alert"
     )
     assert alert.text.count("sent") == 1
@@ -62,25 +62,25 @@ def test_the_day_is_told_as_a_bar_and_in_words(
 ) -> None:
     page = Page(pages.ledger(common(budget=budget), [], None))
     assert page.one("span", id="day-says").text == words
-    meters = [one.attributes["value"] for one in page.all("meter")]
+    meters = [element.attributes["value"] for element in page.all("meter")]
     assert meters == ([] if value is None else [value])
 
 
 def test_a_search_of_another_site_waits() -> None:
     page = Page(ALL["held"])
     assert page.one("input", name="q").attributes["value"] == QUERY
-    assert not [one for one in page.elements if "autofocus" in one.attributes]
+    assert not [element for element in page.elements if "autofocus" in element.attributes]
     assert page.one("form").attributes["action"] == "/search"
 
 
 def test_the_search_box_asks_the_browser_for_no_help() -> None:
     box = Page(ALL["home"]).one("input", name="q").attributes
-    wanted = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
-    assert wanted.items() <= box.items()
+    expected = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
+    assert expected.items() <= box.items()
     assert box["type"] == "search"
     assert box["maxlength"] == "10000"
     assert "autofocus" in box
-    longer = Page(pages.held(common(), "x" * 100_000, "")).one("input", name="q").attributes
+    longer = Page(pages.confirm(common(), "x" * 100_000, "")).one("input", name="q").attributes
     assert len(longer["value"]) == 10_000
     assert Page(ALL["home"]).one("html").attributes["translate"] == "no"
 
@@ -90,19 +90,19 @@ def test_the_slider_says_every_stop_and_shows_the_one_it_stands_at() -> None:
     slider = page.one("input", name="stop").attributes
     assert (slider["min"], slider["max"], slider["value"]) == ("0", "2", "1")
     stops = page.all("div", class_="stop")
-    assert ["hidden" in one.attributes for one in stops] == [True, False, True]
+    assert ["hidden" in element.attributes for element in stops] == [True, False, True]
     words = "cmp(epsilon=10.0), 20 variants Risk 50 % (45–55 %) guessed at once"
     assert stops[1].text.startswith(words)
     assert "Utility 0.50 (0.40–0.60), plain search 0.70" in stops[1].text
-    spoken = [one.attributes["data-spoken"] for one in stops]
+    spoken = [element.attributes["data-spoken"] for element in stops]
     assert slider["aria-valuetext"] == spoken[1]
-    assert spoken[0].startswith("Stop 1 of 3: cmp(epsilon=5.0), 20 variants; risk 15")
+    assert spoken[0].startswith("Setting 1 of 3: cmp(epsilon=5.0), 20 variants; risk 15")
     rows = page.one("table", class_="figures").text
     assert all(spec in rows for spec in SPECS)
-    told = page.one("details", class_="stops").text
-    assert "an audit shipped with Veil: 80 queries of the collection icd" in told
-    assert "a log of 1,000 queries" in told
-    assert "Your engine and your queries may differ" in told
+    summary = page.one("details", class_="stops").text
+    assert "an audit shipped with Veil: 80 queries of the collection icd" in summary
+    assert "a log of 1,000 queries" in summary
+    assert "Your engine and your queries may differ" in summary
 
 
 def test_a_risk_bound_is_never_rounded_down() -> None:
@@ -111,28 +111,30 @@ def test_a_risk_bound_is_never_rounded_down() -> None:
 
 
 def test_what_a_stop_was_spared_is_told_where_it_is_chosen() -> None:
-    stops = tuple(replace(one, warning="It did not face x.") for one in plane().stops)
+    stops = tuple(replace(item, warning="It did not face x.") for item in plane().stops)
     page = Page(pages.home(common(plane=replace(plane(), stops=stops))))
-    assert all("It did not face x." in one.text for one in page.all("div", class_="stop"))
+    assert all("It did not face x." in item.text for item in page.all("div", class_="stop"))
 
 
 def test_the_plane_can_be_chosen_from_and_read_without_a_script() -> None:
     page = Page(ALL["plane"])
     panels = page.all("figure", class_="panel")
-    options = [one.attributes["value"] for one in page.all("option")]
+    options = [element.attributes["value"] for element in page.all("option")]
     assert options == [str(i) for i in range(len(panels))] + ["all"]
     assert "hidden" in page.one("p", class_="choice").attributes
-    assert all("hidden" not in one.attributes for one in panels)
+    assert all("hidden" not in element.attributes for element in panels)
     for option, panel in zip(page.all("option"), panels, strict=False):
         attacker, _, measure = option.text.partition(", ")
         assert attacker == "bayes"
         assert measure.split(":")[0] == panel.text.split(":")[0]
-    links = [one.attributes["href"] for one in page.all("a")]
-    assert [f"/?stop={i}" for i in range(3)] == [one for one in links if "?stop=" in one]
-    points = [one.attributes["data-stop"] for one in page.all("g", class_="point")]
+    links = [element.attributes["href"] for element in page.all("a")]
+    assert [f"/?stop={i}" for i in range(3)] == [
+        element for element in links if "?stop=" in element
+    ]
+    points = [element.attributes["data-stop"] for element in page.all("g", class_="point")]
     assert set(points) == {"0", "1", "2"}
     assert page.one("div", class_="planes").attributes["data-now"] == "1"
-    assert [one.attributes["src"] for one in page.all("script")] == [
+    assert [element.attributes["src"] for element in page.all("script")] == [
         "/static/page.js", "/static/plane.js", "/static/drawing.js",
     ]  # fmt: skip
 
@@ -140,9 +142,9 @@ def test_the_plane_can_be_chosen_from_and_read_without_a_script() -> None:
 def test_the_plane_opens_at_the_attacker_of_the_stop() -> None:
     rows = (*rows_of(SPECS[0], 0.1, 0.3, "inference"), *plane().rows)
     page = Page(pages.plane(common(plane=replace(plane(), rows=rows))))
-    (chosen,) = [one for one in page.all("option") if "selected" in one.attributes]
+    (selected,) = [element for element in page.all("option") if "selected" in element.attributes]
     assert page.all("option")[0].text.startswith("inference, lazy")
-    assert chosen.text.startswith("bayes, lazy")
+    assert selected.text.startswith("bayes, lazy")
 
 
 def test_the_ledger_tells_what_was_released() -> None:
@@ -154,7 +156,7 @@ def test_the_ledger_tells_what_was_released() -> None:
     for words in ("2026-11-16 09:05", SPECS[0], "2 variants", "renal care", "2, 1 shared", "200",
                   "3 times, last 2026-11-16 10:07", "passed a local attack"):  # fmt: skip
         assert words in first
-    assert "Sent in clear" in second
+    assert "Sent unprotected" in second
     assert "variants" not in second
     assert "once" in second
     assert "without bound" in third
@@ -165,10 +167,10 @@ def test_the_ledger_tells_what_was_released() -> None:
 
 def test_an_entry_is_forgotten_by_a_form_in_two_steps() -> None:
     page = Page(ALL["ledger"])
-    fields = [one.attributes["value"] for one in page.all("input", name="number")]
+    fields = [element.attributes["value"] for element in page.all("input", name="number")]
     assert fields == ["4", "3"]
     assert len(page.all("form", action="/ledger/forget")) == 2
-    steps = [one.text for one in page.all("summary") if "Forget" in one.text]
+    steps = [element.text for element in page.all("summary") if "Forget" in element.text]
     assert steps == ["Forget entry 4", "Forget entry 3"]
     assert "what was spent stays spent" in page.one("p", id="forgetting").text
 
@@ -181,7 +183,7 @@ def test_times_are_those_of_this_machine() -> None:
 
 def test_empty_pages_say_so() -> None:
     assert Page(ALL["empty"]).one("p", class_="empty").text.startswith("No results.")
-    assert "Nothing was released yet" in Page(ALL["new ledger"]).text
+    assert "There are no releases" in Page(ALL["new ledger"]).text
     assert not Page(ALL["new ledger"]).all("table")
 
 
@@ -194,7 +196,7 @@ def test_an_error_is_told_without_knowing_anything() -> None:
 
 def test_the_engine_and_where_variants_go_is_told() -> None:
     here = Page(pages.home(common(standing="stand-in"))).one("footer").text
-    assert here.startswith("Engine bm25(index='x'), on this machine in place of one elsewhere")
+    assert here.startswith("Engine bm25(index='x'), on this machine in place of a remote engine")
     abroad = Page(pages.home(common(network=True))).one("footer").text
     assert abroad.startswith("Engine bm25(index='x'): variants leave this machine.")
 
@@ -202,12 +204,12 @@ def test_the_engine_and_where_variants_go_is_told() -> None:
 def test_a_stop_tells_how_often_the_query_goes_out_as_it_is() -> None:
     first, *others = plane().stops
     often = replace(first.utility, kind="similarity", measure="in clear", score=0.4)
-    for score, told in ((0.4, "For 40 % of the queries"), (0.0, "")):
+    for score, messages in ((0.4, "For 40 % of the audit's queries"), (0.0, "")):
         row = replace(often, score=score)
         stops = (replace(first, clear=row), *others)
         text = Page(pages.home(replace(common(), plane=replace(plane(), stops=stops)))).text
-        assert ("word for word" in text) == bool(told)
-        assert told in text.replace("\N{NO-BREAK SPACE}", " ")
+        assert ("word for word" in text) == bool(messages)
+        assert messages in text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_the_catalogue_for_demonstration_is_named() -> None:

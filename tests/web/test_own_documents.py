@@ -42,7 +42,7 @@ def test_the_button_of_the_demonstration_searches_privately(
     text = Page(client.form("/search", {"q": "flu", "stop": 2, "demo": 1}).text).text
     assert desk.searched == [("flu", Configuration("cmp(epsilon=3.0)", 5), False)]
     assert DEMONSTRATION in text
-    assert "What an engine elsewhere would see" in text
+    assert "What a remote engine would see" in text
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_programs_are_told(
 ) -> None:
     answers = client.post("/api/search", {"query": "flu", **more}).json()["answers"]
     assert isinstance(answers, list)
-    assert [one["standing"] for one in answers] == ["own"]
-    assert [one["plain"] for one in answers] == [plain] == [one[2] for one in desk.searched]
+    assert [item["standing"] for item in answers] == ["own"]
+    assert [item["plain"] for item in answers] == [plain] == [item[2] for item in desk.searched]
 
 
 def test_many_queries_are_searched_as_they_are(client: Client, desk: FakeDesk) -> None:
@@ -79,14 +79,14 @@ def test_elsewhere_no_field_makes_it_plain(
     client.form("/search", {"q": "flu", **fields})
     client.post("/api/search", {"query": "flu"})
     client.get("/search?q=flu", sec_fetch_site="none")
-    assert [plain for _, _, plain in desk.searched] == [False] * 3
+    assert [baseline for _, _, baseline in desk.searched] == [False] * 3
 
 
 def measured(page: Page) -> list[str]:
     """What of the audit stands on a page: meters but that of the budget, and shares."""
-    told = ("In the audit", "Utility ", "Risk 1", "nDCG", "97.5")
-    labels = [one.text for one in page.all("meter") if "24 hours" not in one.text]
-    return labels + [one for one in told if one in page.text]
+    phrases = ("In the audit", "Utility ", "Risk 1", "nDCG", "97.5")
+    labels = [element.text for element in page.all("meter") if "24 hours" not in element.text]
+    return labels + [element for element in phrases if element in page.text]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def measured(page: Page) -> list[str]:
         pages.home(OWN),
         pages.results(OWN, QUERY, HERE_FOUND),
         pages.results(OWN, QUERY, found()),
-        pages.held(OWN, QUERY, "Why."),
+        pages.confirm(OWN, QUERY, "Why."),
         pages.refused(OWN, QUERY, "gate", "Why."),
     ],
 )
@@ -103,8 +103,8 @@ def test_no_figure_of_an_audit_is_shown(html: str) -> None:
     page = Page(html)
     assert measured(page) == []
     spoken = page.one("input", type="range").attributes["aria-valuetext"]
-    assert spoken == "Stop 2 of 3: cmp(epsilon=10.0), 20 variants"
-    assert page.one("button", name="demo").text == "Demonstrate"
+    assert spoken == "Setting 2 of 3: cmp(epsilon=10.0), 20 variants"
+    assert page.one("button", name="demo").text == "Simulate"
     assert measured(Page(pages.home(common())))  # the test sees them where they are
 
 
@@ -115,10 +115,10 @@ def test_why_is_told_in_one_line() -> None:
         assert "open" not in page.one("details", class_="demo").attributes
         assert "your queries do not leave it" in page.one("footer").text
     assert "What the engine saw" not in here.text
-    assert "not written to the ledger" in " ".join(here.text.split())
+    assert "not recorded in the ledger" in " ".join(here.text.split())
     demo = Page(pages.results(OWN, QUERY, found()))
     assert "open" in demo.one("details", class_="demo").attributes
-    assert "measured on icd, which says nothing of your documents" in demo.text
+    assert "measured on icd, which says nothing about your documents" in demo.text
 
 
 def test_a_stand_in_is_told_and_so_is_where_figures_come_from() -> None:
@@ -127,9 +127,9 @@ def test_a_stand_in_is_told_and_so_is_where_figures_come_from() -> None:
     assert stand_in_notice("icd10cm") in Page(pages.results(embedded, QUERY, found())).text
     foreign = "measured on icd with bm25, not on what you search here"
     same = common(standing="stand-in", collection=plane().collection)
-    for other, told in ((common(), True), (embedded, True), (same, False)):
+    for other, messages in ((common(), True), (embedded, True), (same, False)):
         for html in (pages.home(other), pages.results(other, QUERY, found()), pages.plane(other)):
-            assert (foreign in Page(html).text) == told
+            assert (foreign in Page(html).text) == messages
 
 
 def test_a_real_server_keeps_nothing_of_a_query_and_asks_nobody(tmp_path: Path) -> None:

@@ -19,13 +19,13 @@ def answered(client: Client, path: str, asked: object) -> dict[str, Any]:
 
 
 def test_strengths_go_from_weak_to_strong(client: Client) -> None:
-    found = answered(client, "plane", {**points(), "method": "donut"})
-    stops = found["stops"]
+    answer = answered(client, "plane", {**points(), "method": "donut"})
+    stops = answer["stops"]
     assert [stop["metres"] for stop in stops] == sorted(stop["metres"] for stop in stops)
     assert stops[0]["risk"] > 0.9 > 0.3 > stops[-1]["risk"]
     assert stops[0]["utility"] > 0.9 > stops[-1]["utility"]
-    assert (found["points"], found["addresses"]) == (40, 40)
-    assert found["svg"].count('class="spot"') == len(stops)
+    assert (answer["points"], answer["addresses"]) == (40, 40)
+    assert answer["svg"].count('class="spot"') == len(stops)
 
 
 def test_addresses_of_others_make_it_harder(client: Client) -> None:
@@ -37,31 +37,31 @@ def test_addresses_of_others_make_it_harder(client: Client) -> None:
 
 
 def test_a_release_holds_coordinates_alone(client: Client) -> None:
-    asked = {**points(), "method": "laplace(epsilon=0.1)"}
-    found, again = (answered(client, "protect", asked) for _ in range(2))
-    assert found["file"].splitlines()[0] == "x,y"
-    assert len(found["file"].splitlines()) == 41
-    assert "secret" not in str(found)
-    assert found["file"] != again["file"]  # fresh randomness
-    assert found["cost"]["kind"] == "metric-dp"
-    assert "not for release" not in found["svg"]
-    shown = answered(client, "protect", {**asked, "original": True})
+    request = {**points(), "method": "laplace(epsilon=0.1)"}
+    answer, again = (answered(client, "protect", request) for _ in range(2))
+    assert answer["file"].splitlines()[0] == "x,y"
+    assert len(answer["file"].splitlines()) == 41
+    assert "secret" not in str(answer)
+    assert answer["file"] != again["file"]  # fresh randomness
+    assert answer["cost"]["kind"] == "metric-dp"
+    assert "not for release" not in answer["svg"]
+    shown = answered(client, "protect", {**request, "original": True})
     assert "not for release" in shown["svg"]
 
 
 def test_what_is_taken_as_metres_is_said(client: Client) -> None:
-    asked = {**points(), "method": "disk(radius=10)"}
-    assert "taken as metres" in answered(client, "protect", asked)["cost"]["caveat"]
-    for said in ({"crs": "metres"}, points("lon,lat\n1,2\n3,4\n")):
-        told = answered(client, "protect", {**asked, **said})["cost"]["caveat"]
-        assert "taken as metres" not in told
+    request = {**points(), "method": "disk(radius=10)"}
+    assert "taken as metres" in answered(client, "protect", request)["cost"]["caveat"]
+    for messages in ({"crs": "metres"}, points("lon,lat\n1,2\n3,4\n")):
+        caveat = answered(client, "protect", {**request, **messages})["cost"]["caveat"]
+        assert "taken as metres" not in caveat
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"method": "street(nodes='/etc/passwd')"}, "knows the mechanisms"),
-        ({"method": "nothing"}, "knows the mechanisms"),
+        ({"method": "street(nodes='/etc/passwd')"}, "mechanism must be one of"),
+        ({"method": "nothing"}, "mechanism must be one of"),
         ({"method": "donut(low=9, high=3)"}, "low"),
         ({"points": {"text": "x,y\n1,quokka\n"}}, "two numbers"),
         ({"points": {"text": "x,y\n"}}, "no points"),
@@ -74,8 +74,8 @@ def test_what_is_taken_as_metres_is_said(client: Client) -> None:
 def test_what_is_refused_is_said_without_a_coordinate(
     client: Client, change: dict[str, object], sentence: str
 ) -> None:
-    asked = {**points(), "method": "disk(radius=5)", **change}
-    reply = client.post("/api/places/protect", asked)
+    request = {**points(), "method": "disk(radius=5)", **change}
+    reply = client.post("/api/places/protect", request)
     assert reply.status == 422
     assert sentence in reply.text
     assert "quokka" not in reply.text
@@ -84,5 +84,5 @@ def test_what_is_refused_is_said_without_a_coordinate(
 def test_the_page_says_what_happens_to_a_file(client: Client) -> None:
     reply = client.get("/places")
     assert reply.status == 200
-    assert "not kept" in reply.text
+    assert "not stored" in reply.text
     assert "/static/places.js" in reply.text

@@ -72,14 +72,14 @@ def test_a_query_is_sent_in_clear_only_when_the_form_says_so(
     client.form("/search", {"q": "b", "plain": "0"})
     client.form("/search", {"q": "c"})
     client.get("/search?q=d&plain=1")  # an address can be anybody's
-    assert [plain for *_, plain in desk.searched] == [True, False, False, False]
+    assert [baseline for *_, baseline in desk.searched] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("query", ODD)
 def test_odd_characters_arrive_as_they_are(client: Client, desk: FakeDesk, query: str) -> None:
     assert client.form("/search", {"q": query}).status == 200
     assert client.get(f"/search?q={quote(query)}").status == 200
-    assert [asked for asked, *_ in desk.searched] == [query, query]
+    assert [queries for queries, *_ in desk.searched] == [query, query]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_what_the_desk_refuses_is_said(
         assert "A sentence of the desk." in reply.text
         assert "Title 1" not in reply.text
         assert ("names a person" in reply.text) == (kind == "gate")
-    assert all(plain is False for *_, plain in desk.searched)
+    assert all(baseline is False for *_, baseline in desk.searched)
     assert len(desk.searched) == 2  # not asked for a second time in any other form
 
 
@@ -187,15 +187,15 @@ def test_an_unexpected_error_tells_no_secret(
     capfd: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    said: list[str] = []
-    client = make_client(note=said.append)
+    messages: list[str] = []
+    client = make_client(note=messages.append)
     desk.fails = RuntimeError(f"bad text: {CANARY}")
     reply = client.form("/search", {"q": CANARY})
     assert reply.status == 500
     assert "internal error (RuntimeError at conftest.py:" in reply.text
     assert CANARY not in reply.text
-    assert len(said) == 1
-    assert said[0].startswith("internal error (RuntimeError at conftest.py:")
+    assert len(messages) == 1
+    assert messages[0].startswith("internal error (RuntimeError at conftest.py:")
     assert capfd.readouterr() == ("", "")
     assert caplog.records == []
 
@@ -242,8 +242,8 @@ def test_files_are_served_by_name_alone(client: Client) -> None:
         assert reply.status == 200
         assert reply.headers["content-type"].partition(";")[0] == kind
         tag = reply.headers["etag"]
-        for known in (tag, f"W/{tag}", f'"x", {tag}'):
-            again = client.get(f"/static/{name}", if_none_match=known)
+        for reference in (tag, f"W/{tag}", f'"x", {tag}'):
+            again = client.get(f"/static/{name}", if_none_match=reference)
             assert (again.status, again.body) == (304, b"")
         assert client.get(f"/static/{name}", if_none_match='"x"').status == 200
     assert client.get("/favicon.ico").body == client.get("/static/icon.svg").body
@@ -255,9 +255,9 @@ def test_files_are_served_by_name_alone(client: Client) -> None:
 def test_every_page_loads_only_what_there_is(client: Client) -> None:
     for target in ("/", "/plane", "/ledger", "/search?q=cat", "/nothing"):
         text = client.get(target).text
-        found = [part.partition('"')[0] for part in text.split('"/static/')[1:]]
-        assert found
-        for name in found:
+        names = [part.partition('"')[0] for part in text.split('"/static/')[1:]]
+        assert names
+        for name in names:
             assert client.get(f"/static/{name}").status == 200
 
 

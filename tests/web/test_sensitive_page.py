@@ -33,15 +33,20 @@ def answered(client: Client, path: str, **asked: object) -> dict[str, Any]:
 def test_who_is_not_cleared_gets_what_the_strategy_shows_and_nothing_else(
     searching: Client, stored: Stored, strategy: str
 ) -> None:
-    found = answered(searching, "search", query="gas prices", strategy=strategy)
+    uncleared_answer = answered(searching, "search", query="gas prices", strategy=strategy)
     answer = stored.search("gas prices", strategy)
     names = [stored.collection.documents.ids[place] for place in answer.positions]
-    assert [one["id"] for one in found["shown"]] == names
-    assert found["total"] == answer.total
-    assert set(found) == {"strategy", "shown", "total", "cost"}  # no count of what is withheld
-    assert set(found["shown"][0]) == {"id", "title", "text"}  # no score, no probability
-    assert found["cost"]["kind"] == "none"
-    assert found["cost"]["caveat"]
+    assert [item["id"] for item in uncleared_answer["shown"]] == names
+    assert uncleared_answer["total"] == answer.total
+    assert set(uncleared_answer) == {
+        "strategy",
+        "shown",
+        "total",
+        "cost",
+    }  # no count of what is withheld
+    assert set(uncleared_answer["shown"][0]) == {"id", "title", "text"}  # no score, no probability
+    assert uncleared_answer["cost"]["kind"] == "none"
+    assert uncleared_answer["cost"]["caveat"]
 
 
 @pytest.mark.parametrize("strategy", SPECS)
@@ -61,33 +66,33 @@ def test_prefilter_answers_the_same_bytes_whatever_is_withheld(
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()
     first = make_client(sensitive=drawer(tmp_path / "one"))
-    secret = [one for one in LETTERS if HIDDEN in one[1]]
+    secret = [item for item in LETTERS if HIDDEN in item[1]]
     assert len(secret) == WITHHELD
-    others = [one for one in LETTERS if HIDDEN not in one[1]]
+    others = [item for item in LETTERS if HIDDEN not in item[1]]
     rest = [*others, ("Other", "nothing of gas", 0.9, 1)]
     monkeypatch.setattr("tests.sensitive.drawer.LETTERS", tuple(rest))
     second = make_client(sensitive=drawer(tmp_path / "other"))
     for query in ("gas prices", "clinic", HIDDEN, "pipeline capacity"):
-        asked = {"query": query, "strategy": SPECS[0]}
-        one, other = (answered(client, "search", **asked) for client in (first, second))
-        for document in (*one["shown"], *other["shown"]):
+        request = {"query": query, "strategy": SPECS[0]}
+        item, other = (answered(client, "search", **request) for client in (first, second))
+        for document in (*item["shown"], *other["shown"]):
             document.pop("id")  # a number among all letters
-        assert one == other
+        assert item == other
 
 
 def test_who_is_cleared_sees_everything_and_what_the_others_do_not(searching: Client) -> None:
-    found = answered(searching, "cleared", query="gas prices", strategy=SPECS[1])
-    ids = {one["id"]: one for one in found["shown"]}
+    answer = answered(searching, "cleared", query="gas prices", strategy=SPECS[1])
+    ids = {item["id"]: item for item in answer["shown"]}
     assert set(ids) == {f"m{number}" for number in range(len(LETTERS))}
-    assert found["total"] == len(LETTERS)
-    assert found["withheld"] == WITHHELD
-    assert [one for one in ids if ids[one]["rank"] is None] == [
-        one for one in ids if HIDDEN in ids[one]["text"]
+    assert answer["total"] == len(LETTERS)
+    assert answer["withheld"] == WITHHELD
+    assert [item for item in ids if ids[item]["rank"] is None] == [
+        item for item in ids if HIDDEN in ids[item]["text"]
     ]
     assert ids["m5"]["p"] is None  # nothing is known: withheld
     assert (ids["m3"]["label"], ids["m3"]["p"]) == (True, 1)  # a human wins over the classifier
     assert (ids["m0"]["label"], ids["m1"]["label"]) == (False, None)
-    ranks = sorted(one["rank"] for one in found["shown"] if one["rank"])
+    ranks = sorted(item["rank"] for item in answer["shown"] if item["rank"])
     assert ranks == list(range(1, len(LETTERS) - WITHHELD + 1))
 
 
@@ -96,10 +101,10 @@ def test_a_text_is_shown_by_how_it_begins(make_client: MakeClient, tmp_path: Pat
     long = ("t" * 1_000, "gas " + "word " * 1_000, 0.1, -1)
     monkeypatch.setattr("tests.sensitive.drawer.LETTERS", (long, *LETTERS))
     client = make_client(sensitive=drawer(tmp_path))
-    one = answered(client, "search", query="word", strategy="relevance()")["shown"][0]
-    assert len(one["title"]) == 200
-    assert len(one["text"]) < 250
-    assert one["text"].endswith("…")
+    item = answered(client, "search", query="word", strategy="relevance()")["shown"][0]
+    assert len(item["title"]) == 200
+    assert len(item["text"]) < 250
+    assert item["text"].endswith("…")
 
 
 @pytest.mark.parametrize(

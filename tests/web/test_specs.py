@@ -45,10 +45,10 @@ class Opener(CMP):
 
 @pytest.fixture
 def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    found = [EntryPoint("opener", f"{__name__}:Opener", "veil.mechanisms.words")]
+    result = [EntryPoint("opener", f"{__name__}:Opener", "veil.mechanisms.words")]
     monkeypatch.setattr(
         registry, "entry_points",
-        lambda group: found if group == MECHANISMS.group else entry_points(group=group),
+        lambda group: result if group == MECHANISMS.group else entry_points(group=group),
     )  # fmt: skip
     monkeypatch.setitem(MECHANISMS._loaded, "opener", Opener)
     catalogue.cache_clear()
@@ -57,7 +57,7 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_every_address_that_takes_a_spec_is_tried() -> None:
-    assert {one.path for one in TAKES_SPECS} == set(BODIES)
+    assert {item.path for item in TAKES_SPECS} == set(BODIES)
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -78,12 +78,12 @@ def test_nothing_that_a_request_names_is_opened(
     monkeypatch.setattr("veil.text.mechanisms.queries.fea.load_collection", _no)
     monkeypatch.setattr("veil.text.mechanisms.queries.fea.wordnet", _no)
     monkeypatch.setattr("veil.web.asks.wordnet_at_hand", _no)
-    named = index.format(folder=tmp_path)
-    spec = f"fea(index='{named}', longest=1, candidates=200)"
+    index_name = index.format(folder=tmp_path)
+    spec = f"fea(index='{index_name}', longest=1, candidates=200)"
     sentence = client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
     assert sentence == (
-        "The 'index' parameter of fea may not be set over the web, as it names something to open;"
-        " what may be set: window, longest, targets, score, candidates."
+        "The 'index' parameter of fea must not be set over the web, as it names something to open."
+        " Valid parameters: window, longest, targets, score, candidates."
     )  # the same, whatever there is
     assert desk.searched == []
 
@@ -96,10 +96,10 @@ def _no(*names: object, **more: object) -> object:
 def test_parameters_of_plugins_that_could_be_names_are_refused(
     client: Client, plugin: None, path: str
 ) -> None:
-    for given in ("source=/etc/passwd", "place=/etc/passwd", "many=x", "source=''"):
-        spec = f"opener(epsilon=1, {given})"
+    for params in ("source=/etc/passwd", "place=/etc/passwd", "many=x", "source=''"):
+        spec = f"opener(epsilon=1, {params})"
         sentence = client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
-        assert sentence.endswith("what may be set: epsilon, way.")
+        assert sentence.endswith("Valid parameters: epsilon, way.")
     reply = client.post(path, BODIES[path] | {"mechanism": "opener(epsilon=1, way=b)"})
     assert reply.status == 200
 
@@ -131,28 +131,28 @@ def test_no_other_name_of_a_parameter_goes_round_it(
 ) -> None:
     monkeypatch.setitem(MECHANISMS._loaded, "opener", cls)
     monkeypatch.setattr(cls, "load", _no)
-    given = ["file=/etc/passwd", "pick=/etc/passwd", "deep=/etc/passwd", "number=/etc/passwd",
+    params = ["file=/etc/passwd", "pick=/etc/passwd", "deep=/etc/passwd", "number=/etc/passwd",
              "source=/etc/passwd", "source=''", "third=''", "count=/etc/passwd", "counted=1",
              "still=same", "still=/etc/passwd"]  # fmt: skip
-    for each in given:
-        spec = f"opener(epsilon=1, {each})"
+    for value in params:
+        spec = f"opener(epsilon=1, {value})"
         sentence = client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
-        assert sentence.endswith("what may be set: epsilon.")
+        assert sentence.endswith("Valid parameters: epsilon.")
 
 
 @pytest.mark.parametrize("path", BODIES)
 def test_what_is_no_parameter_is_never_handed_on(
     client: Client, monkeypatch: pytest.MonkeyPatch, plugin: None, path: str
 ) -> None:
-    for cls, told in (
-        (Open, "The 'filed' parameter of opener may not be set over the web"),
+    for cls, messages in (
+        (Open, "The 'filed' parameter of opener must not be set over the web"),
         (Renamed, "opener has no parameter 'filed'; its parameters are: "),
         (CMP, "cmp has no parameter 'filed'; its parameters are: epsilon."),
     ):
         monkeypatch.setitem(MECHANISMS._loaded, cls.name, cls)
         monkeypatch.setattr(cls, "load", _no)
         spec = f"{cls.name}(epsilon=1, filed=/etc/passwd)"
-        assert told in client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
+        assert messages in client.post(path, BODIES[path] | {"mechanism": spec}).refused(422)
 
 
 def test_no_table_of_cover_is_built_for_a_request(
@@ -168,16 +168,16 @@ def test_no_table_of_cover_is_built_for_a_request(
 def test_a_built_in_table_of_cover_may_be_named_if_it_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[tuple[str, dict[str, int]]] = []
+    lookups: list[tuple[str, dict[str, int]]] = []
 
     def at_hand(name: str, **chosen: int) -> bool:
-        asked.append((name, chosen))
+        lookups.append((name, chosen))
         return name == "wordnet"
 
     monkeypatch.setattr("veil.text.mechanisms.queries.cover.is_cached", at_hand)
     specs.check_spec("cover(table=wordnet, cell=7)")
     specs.check_spec("cover(table='wordnet')")
-    assert asked == [("wordnet", {"cell": 7}), ("wordnet", {})]
+    assert lookups == [("wordnet", {"cell": 7}), ("wordnet", {})]
     for spec in ("cover(table=icd10cm)", "cover(table=icd10cm-full)", "cover"):
         with pytest.raises(StatusError, match="none is built for a request"):
             specs.check_spec(spec)
@@ -193,10 +193,10 @@ def test_no_folder_is_named_as_a_table(
     monkeypatch.setattr("veil.text.mechanisms.queries.cover.is_cached", _no)
     monkeypatch.setattr("veil.cover.catalogue.open_table", _no)
     spec = f"cover(table='{table.format(folder=tmp_path)}')"
-    for each in (spec, "cover(table=5)"):
-        sentence = client.post(path, BODIES[path] | {"mechanism": each}).refused(422)
-        assert sentence.startswith("The 'table' parameter of cover may not be set over the web")
-        assert sentence.endswith("The tables that may be named: icd10cm, icd10cm-full, wordnet.")
+    for value in (spec, "cover(table=5)"):
+        sentence = client.post(path, BODIES[path] | {"mechanism": value}).refused(422)
+        assert sentence.startswith("The 'table' parameter of cover must not be set over the web")
+        assert sentence.endswith("Valid values of 'table': icd10cm, icd10cm-full, wordnet.")
 
 
 def test_the_catalogue_shows_what_may_be_set(
@@ -205,17 +205,17 @@ def test_the_catalogue_shows_what_may_be_set(
     monkeypatch.setattr(
         "veil.text.mechanisms.queries.cover.is_cached", lambda *_, **__: True
     )  # the tables of cover
-    found = client.get("/api/mechanisms").json()
-    shown = found["opener"]
+    reply = client.get("/api/mechanisms").json()
+    shown = reply["opener"]
     assert isinstance(shown, dict)
     assert set(shown["schema"]["properties"]) == {"epsilon", "way"}
-    fea = found["fea"]
+    fea = reply["fea"]
     assert isinstance(fea, dict)
     assert "index" not in fea["schema"]["properties"]
     assert fea["example"] == (
         "fea(window=12, longest=3, targets=10, score='ndcg', candidates=3000)"
     )
-    for entry in found.values():
+    for entry in reply.values():
         assert isinstance(entry, dict)
         specs.check_spec(entry["example"])
 
@@ -238,15 +238,15 @@ def test_what_is_not_in_the_cache_is_not_fetched(
     for name in ("aea", "fea", "aea(level=2)"):
         for path, body in BODIES.items():
             sentence = client.post(path, body | {"mechanism": name}).refused(422)
-            assert sentence.endswith("run: veil fetch wordnet.")
+            assert sentence.endswith("Run: veil fetch wordnet.")
     folder = tmp_path / "wordnet" / "3.1"
     folder.mkdir(parents=True)
     (folder / "data.noun").write_text("torn")
     for name in ("aea", "fea"):
         body = BODIES["/api/protect"] | {"mechanism": name}
         assert client.post("/api/protect", body).refused(422) == (
-            f"{name} needs wordnet, which is damaged in the cache, and nothing is fetched for a"
-            " request; run: veil fetch --again wordnet."
+            f"{name} needs wordnet, which is damaged in the cache, and requests fetch nothing."
+            " Run: veil fetch --again wordnet."
         )
     assert sorted(folder.iterdir()) == [folder / "data.noun"]
 
@@ -271,8 +271,8 @@ def test_selection_by_words_or_tags_stays(client: Client, select: object) -> Non
 def test_specs_that_answers_give_can_be_sent_again(client: Client, space: Embeddings) -> None:
     for name in ("cmp(epsilon=1)", "custext(epsilon=1, k=5)", "wbb(epsilon=2, k=2, n=3)"):
         body = BODIES["/api/protect"] | {"mechanism": name}
-        told = client.post("/api/protect", body).json()["mechanism"]
-        assert client.post("/api/protect", body | {"mechanism": told}).status == 200
+        spec = client.post("/api/protect", body).json()["mechanism"]
+        assert client.post("/api/protect", body | {"mechanism": spec}).status == 200
     specs.check_spec("cmp(epsilon=1)")
     if wordnet_at_hand():
         specs.check_spec(str(mechanism("fea")))  # its index is the default

@@ -40,57 +40,57 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 
 def test_a_table_is_opened_and_its_risk_is_told_at_once(client: Client) -> None:
-    found = answered(client, "open", clinic())
-    held = {name: [row[name] for row in rows_of(CLINIC)] for name in ROLES}
-    table = tables.load(held, qi=["age", "sex", "job"], identifiers=["name"])
+    answer = answered(client, "open", clinic())
+    content = {name: [row[name] for row in rows_of(CLINIC)] for name in ROLES}
+    table = tables.load(content, qi=["age", "sex", "job"], identifiers=["name"])
     alike, attack = tables.anonymity(table), tables.attack(table, table, "linkage")
-    stand = found["stand"]
+    stand = answer["stand"]
     assert (stand["rows"], stand["k"], stand["uniques"]) == (60, alike.k, alike.uniques)
     assert stand["largest"] == 1 / alike.k
     assert stand["risk"] == pytest.approx(attack.risk)
     assert stand["worst"] == attack.per_record.max() == 1
     assert stand["low"] <= stand["risk"] <= stand["high"]
-    assert found["columns"][1] == {
+    assert answer["columns"][1] == {
         "name": "age", "kind": "whole numbers", "different": len(set(AGES)), "missing": 0,
         "role": "qi", "says": "",
     }  # fmt: skip
-    assert "alone" in found["svg"]
-    assert CANARY not in str(found)
+    assert "alone" in answer["svg"]
+    assert CANARY not in str(answer)
 
 
 def test_without_roles_some_are_proposed_and_told(client: Client) -> None:
-    found = answered(client, "open", {"text": CLINIC})
-    assert {column["name"]: column["role"] for column in found["columns"]} == {
+    answer = answered(client, "open", {"text": CLINIC})
+    assert {column["name"]: column["role"] for column in answer["columns"]} == {
         "name": "identifier", "age": "qi", "sex": "qi", "job": "qi", "pay": "confidential",
         "illness": "confidential",
     }  # fmt: skip
-    assert found["stand"]["k"] == 1
-    assert CANARY not in str(found)
+    assert answer["stand"]["k"] == 1
+    assert CANARY not in str(answer)
 
 
 def test_what_a_person_says_of_a_column_counts(client: Client) -> None:
-    found = answered(client, "open", clinic(roles={"sex": "qi", "age": "other"}))
-    assert [column["role"] for column in found["columns"]].count("other") == 5
+    answer = answered(client, "open", clinic(roles={"sex": "qi", "age": "other"}))
+    assert [column["role"] for column in answer["columns"]].count("other") == 5
 
 
 def test_a_column_that_tells_rows_apart_is_pointed_out(client: Client) -> None:
-    found = answered(client, "open", clinic(roles={"sex": "qi"}))
-    told = {column["name"]: column["says"] for column in found["columns"]}
-    assert "of its own" in told["name"]
-    assert told["sex"] == told["illness"] == ""
+    answer = answered(client, "open", clinic(roles={"sex": "qi"}))
+    messages = {column["name"]: column["says"] for column in answer["columns"]}
+    assert "Nearly unique" in messages["name"]
+    assert messages["sex"] == messages["illness"] == ""
 
 
 def test_where_nothing_is_known_nothing_is_claimed(client: Client) -> None:
-    found = answered(client, "open", clinic(roles={"name": "identifier"}))
-    stand = found["stand"]
+    answer = answered(client, "open", clinic(roles={"name": "identifier"}))
+    stand = answer["stand"]
     assert stand.pop("rows") == 60
     assert set(stand.values()) == {None}
-    assert found["svg"] == ""
+    assert answer["svg"] == ""
 
 
 def test_methods_that_do_not_fit_say_why(client: Client) -> None:
-    found = answered(client, "open", clinic(roles={"sex": "qi"}))
-    unfit = {method["name"]: method["unfit"] for method in found["methods"]}
+    answer = answered(client, "open", clinic(roles={"sex": "qi"}))
+    unfit = {method["name"]: method["unfit"] for method in answer["methods"]}
     assert "numeric" in unfit["mdav"]
     assert unfit["mondrian"] == unfit["sample"] == unfit["suppress"] == ""
 
@@ -98,8 +98,8 @@ def test_methods_that_do_not_fit_say_why(client: Client) -> None:
 @pytest.mark.parametrize("method", ["mondrian", "ola", "suppress", "sample", "mdav", "rank_swap"])
 def test_strengths_go_from_weak_to_strong(client: Client, method: str) -> None:
     roles = NUMBERS if method in ("mdav", "rank_swap") else ROLES
-    found = answered(client, "plane", clinic(method=method, roles=roles))
-    stops = found["stops"]
+    answer = answered(client, "plane", clinic(method=method, roles=roles))
+    stops = answer["stops"]
     assert len(stops) > 2
     assert all(stop["spec"].startswith(method) for stop in stops)
     risks = [stop["stand"]["risk"] for stop in stops]
@@ -108,35 +108,35 @@ def test_strengths_go_from_weak_to_strong(client: Client, method: str) -> None:
     assert all(0 <= stop["utility"] <= 1 for stop in stops)
     if method != "ola":  # whose levels lose least of something else
         assert stops[0]["utility"] > stops[-1]["utility"]
-    assert found["svg"].count('class="spot"') == len(stops)
-    assert found["left_out"] == []
+    assert answer["svg"].count('class="spot"') == len(stops)
+    assert answer["left_out"] == []
 
 
 @pytest.mark.parametrize("method", ["noise", "rounding"])
 def test_numbers_are_moved_more_and_more(client: Client, method: str) -> None:
-    found = answered(client, "plane", clinic(method=method, roles=NUMBERS))
-    stops = found["stops"]
+    answer = answered(client, "plane", clinic(method=method, roles=NUMBERS))
+    stops = answer["stops"]
     assert stops[0]["stand"]["risk"] > stops[-1]["stand"]["risk"]
     assert stops[0]["utility"] > stops[-1]["utility"]
 
 
 def test_hierarchies_are_built_and_told(client: Client) -> None:
-    found = answered(client, "plane", clinic(method="ola"))
-    assert found["hierarchies"] == {
+    answer = answered(client, "plane", clinic(method="ola"))
+    assert answer["hierarchies"] == {
         "age": "intervals(width=5, steps=4)",
         "sex": "the value or nothing",
         "job": "the value or nothing",
     }
     assert all(
-        stop["stand"]["k"] >= k for stop, k in zip(found["stops"], (2, 3, 5, 10), strict=True)
+        stop["stand"]["k"] >= k for stop, k in zip(answer["stops"], (2, 3, 5, 10), strict=True)
     )
 
 
 def test_a_strength_that_cannot_be_had_is_left_out(client: Client) -> None:
     """Half of the rows are alone with each value: no level but the top has groups."""
     text = "a\n" + "".join(f"v{i}\n" for i in range(8)) + "w\n" * 8
-    found = answered(client, "plane", {"text": text, "roles": {"a": "qi"}, "method": "suppress"})
-    assert found["stops"]
+    answer = answered(client, "plane", {"text": text, "roles": {"a": "qi"}, "method": "suppress"})
+    assert answer["stops"]
     lone = "age\n" + "\n" * 11 + "3\n"
     reply = client.post(
         "/api/tables/plane", {"text": lone, "roles": {"age": "qi"}, "method": "mdav"}
@@ -145,61 +145,61 @@ def test_a_strength_that_cannot_be_had_is_left_out(client: Client) -> None:
 
 
 def test_a_release_has_no_identifier_no_order_and_a_card(client: Client) -> None:
-    found = answered(client, "protect", clinic(method="mondrian(k=5)"))
-    released = rows_of(found["file"])
+    answer = answered(client, "protect", clinic(method="mondrian(k=5)"))
+    released = rows_of(answer["file"])
     assert [*released[0]] == ["age", "sex", "job", "pay", "illness"]
     assert len(released) == 60
     pays = [row["pay"] for row in rows_of(CLINIC)]
     assert [row["pay"] for row in released] != pays  # the order is a link
     assert sorted(row["pay"] for row in released) == sorted(pays)
-    assert found["stand"]["k"] >= 5
-    assert found["stand"]["worst"] <= 0.2
-    assert found["cost"]["kind"] == "k-anonymity"
-    assert "k = 5" in found["cost"]["says"]
-    assert "pay" in found["kept"]
-    assert "age" in found["changed"]
-    assert (found["seeded"], found["suppressed"], found["blanked"]) == (False, 0, 0)
-    assert CANARY not in str(found)
+    assert answer["stand"]["k"] >= 5
+    assert answer["stand"]["worst"] <= 0.2
+    assert answer["cost"]["kind"] == "k-anonymity"
+    assert "k = 5" in answer["cost"]["says"]
+    assert "pay" in answer["kept"]
+    assert "age" in answer["changed"]
+    assert (answer["seeded"], answer["suppressed"], answer["blanked"]) == (False, 0, 0)
+    assert CANARY not in str(answer)
 
 
 def test_the_card_says_what_is_proved_and_holds_no_cell(client: Client) -> None:
-    found = answered(client, "protect", clinic(method="mondrian(k=5)"))
-    card = json.loads(found["card"])
+    answer = answered(client, "protect", clinic(method="mondrian(k=5)"))
+    card = json.loads(answer["card"])
     assert card["method"].startswith("mondrian(k=5")
     assert card["guarantee"] == "k-anonymity: k = 5, per record"
     assert "Confidential values" in card["caveat"]
     assert (card["seeded"], card["order"], card["dropped"]) == (False, "random", ["name"])
-    assert card["as_they_were"] == found["kept"]
+    assert card["as_they_were"] == answer["kept"]
     assert card["measured"]["attacker"] == "linkage"
-    assert card["measured"]["risk"] == found["stand"]["risk"]
+    assert card["measured"]["risk"] == answer["stand"]["risk"]
     cells = {cell for row in rows_of(CLINIC) for cell in row.values() if len(cell) > 2}
-    text = found["card"].replace("confidential", "")
+    text = answer["card"].replace("confidential", "")
     assert [cell for cell in cells if cell in text] == []
 
 
 def test_draws_are_fresh(client: Client) -> None:
-    asked = clinic(method="noise(scale=0.5)", roles=NUMBERS)
-    found, again = (answered(client, "protect", asked) for _ in range(2))
-    ages = [sorted(row["age"] for row in rows_of(one["file"])) for one in (found, again)]
+    request = clinic(method="noise(scale=0.5)", roles=NUMBERS)
+    answer, again = (answered(client, "protect", request) for _ in range(2))
+    ages = [sorted(row["age"] for row in rows_of(item["file"])) for item in (answer, again)]
     assert ages[0] != ages[1]
-    assert found["cost"]["kind"] == "none"
-    assert json.loads(found["card"])["guarantee"] == "no formal guarantee, per record"
+    assert answer["cost"]["kind"] == "none"
+    assert json.loads(answer["card"])["guarantee"] == "no formal guarantee, per record"
 
 
 def test_emptied_cells_are_counted_and_both_readings_told(client: Client) -> None:
-    found = answered(client, "protect", clinic(method="suppress(k=3)"))
-    empty = sum(cell == "" for row in rows_of(found["file"]) for cell in row.values())
-    assert found["blanked"] == empty > 0
-    assert found["stand"]["k"] == 1 < 3 <= found["stand"]["k_any"]
-    assert "missing value" in found["cost"]["caveat"]
+    answer = answered(client, "protect", clinic(method="suppress(k=3)"))
+    empty = sum(cell == "" for row in rows_of(answer["file"]) for cell in row.values())
+    assert answer["blanked"] == empty > 0
+    assert answer["stand"]["k"] == 1 < 3 <= answer["stand"]["k_any"]
+    assert "missing value" in answer["cost"]["caveat"]
 
 
 def test_cells_that_were_empty_before_are_not_counted(client: Client) -> None:
     text = "age,sex\n" + "30,F\n,F\n31,M\n30,M\n31,F\n" * 6
-    asked = {"text": text, "roles": {"age": "qi"}, "method": "rounding(base=2)"}
-    found = answered(client, "protect", asked)
-    assert found["blanked"] == 0
-    assert found["stand"]["k_any"] is not None
+    request = {"text": text, "roles": {"age": "qi"}, "method": "rounding(base=2)"}
+    answer = answered(client, "protect", request)
+    assert answer["blanked"] == 0
+    assert answer["stand"]["k_any"] is not None
 
 
 def test_nothing_of_a_file_is_left_behind(
@@ -212,62 +212,62 @@ def test_nothing_of_a_file_is_left_behind(
 
 
 def test_what_is_drawn_is_what_is_known_and_what_was_changed(client: Client) -> None:
-    found = answered(client, "protect", clinic(method="mondrian(k=4)"))
-    heads = [svg.partition("<title>")[2].partition("</title>")[0] for svg in found["svg"]]
+    answer = answered(client, "protect", clinic(method="mondrian(k=4)"))
+    heads = [svg.partition("<title>")[2].partition("</title>")[0] for svg in answer["svg"]]
     assert heads == ["Records by how many look alike", "age", "sex", "job"]
-    assert all("original" in svg and "released" in svg for svg in found["svg"])
+    assert all("original" in svg and "released" in svg for svg in answer["svg"])
 
 
 def test_formulas_are_quoted_on_request(client: Client) -> None:
     text = CLINIC.replace("baker", "=1+1")
     roles = {"age": "qi", "name": "identifier"}
-    asked = {"text": text, "roles": roles, "method": "mondrian(k=2)"}
-    plain, safe = (
-        answered(client, "protect", {**asked, "excel_safe": quoted})["file"]
+    request = {"text": text, "roles": roles, "method": "mondrian(k=2)"}
+    baseline, safe = (
+        answered(client, "protect", {**request, "excel_safe": quoted})["file"]
         for quoted in (False, True)
     )
-    assert ",=1+1," in plain
+    assert ",=1+1," in baseline
     assert ",'=1+1," in safe
 
 
 def test_more_columns_than_can_be_known_are_not_measured(client: Client) -> None:
     names = [f"c{i}" for i in range(KNOWN + 1)]
     text = ",".join(names) + "\n" + (",".join("1" * len(names)) + "\n") * 9
-    asked: dict[str, object] = {"text": text, "roles": dict.fromkeys(names, "qi")}
-    found = answered(client, "open", asked)
-    assert found["stand"]["k"] is None
-    assert f"at most {KNOWN}" in found["note"]
-    reply = client.post("/api/tables/plane", asked)
-    assert reply.refused(422) == found["note"]
+    request: dict[str, object] = {"text": text, "roles": dict.fromkeys(names, "qi")}
+    answer = answered(client, "open", request)
+    assert answer["stand"]["k"] is None
+    assert f"At most {KNOWN}" in answer["note"]
+    reply = client.post("/api/tables/plane", request)
+    assert reply.refused(422) == answer["note"]
 
 
 def test_suppression_of_too_many_cells_is_refused(client: Client) -> None:
     names = [f"c{i}" for i in range(8)]
     text = ",".join(names) + "\n" + "1,1,1,1,1,1,1,1\n" * 2_500
-    asked = {"text": text, "roles": dict.fromkeys(names, "qi"), "method": "suppress(k=2)"}
-    assert "20,000 known cells" in client.post("/api/tables/protect", asked).refused(422)
+    request = {"text": text, "roles": dict.fromkeys(names, "qi"), "method": "suppress(k=2)"}
+    assert "Got 20,000 instead" in client.post("/api/tables/protect", request).refused(422)
 
 
 def test_a_wide_lattice_is_refused_before_it_is_searched(client: Client) -> None:
     names = [f"c{i}" for i in range(8)]
     lines = [",".join(str(row * (i + 3) % 97) for i in range(8)) for row in range(60)]
     text = ",".join(names) + "\n" + "\n".join(lines) + "\n"
-    asked = {"text": text, "roles": dict.fromkeys(names, "qi"), "method": "ola"}
-    reply = client.post("/api/tables/plane", asked)
+    request = {"text": text, "roles": dict.fromkeys(names, "qi"), "method": "ola"}
+    reply = client.post("/api/tables/plane", request)
     assert "combinations of levels" in reply.refused(422)
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"method": "tree(epsilon=1)"}, "knows the mechanisms"),
-        ({"method": "nothing"}, "knows the mechanisms"),
+        ({"method": "tree(epsilon=1)"}, "mechanism must be one of"),
+        ({"method": "nothing"}, "mechanism must be one of"),
         ({"method": "mdav(k=1)"}, "'k'"),
         ({"method": "mondrian(k=1000)"}, "fewer than k"),
         ({"method": "mdav(k=3)", "roles": {"sex": "qi"}}, "numeric"),
         ({"roles": {"name": "identifier"}}, "No quasi-identifier"),
         ({"roles": {"shoes": "qi"}}, "no column 'shoes'"),
-        ({"roles": {"age": "weight", "pay": "weight"}}, "One column alone"),
+        ({"roles": {"age": "weight", "pay": "weight"}}, "At most one column"),
         ({"roles": {"sex": "weight"}}, "weights must be numbers"),
         ({"roles": {"age": "secret"}}, "roles"),
         ({"text": f"a,b\n1,{CANARY}\n2\n"}, "columns"),
@@ -284,14 +284,14 @@ def test_a_wide_lattice_is_refused_before_it_is_searched(client: Client) -> None
 def test_what_is_refused_is_said_without_a_cell(
     client: Client, change: dict[str, object], sentence: str
 ) -> None:
-    asked = clinic(method="mondrian(k=2)") | change
+    request = clinic(method="mondrian(k=2)") | change
     if "text" in change and "roles" not in change:
-        asked.pop("roles")
-    assert sentence in client.post("/api/tables/protect", asked).refused(422)
+        request.pop("roles")
+    assert sentence in client.post("/api/tables/protect", request).refused(422)
 
 
 def test_the_page_says_what_happens_to_a_file(client: Client) -> None:
     reply = client.get("/tables")
     assert reply.status == 200
-    assert "not kept" in reply.text
+    assert "not stored" in reply.text
     assert "/static/tables.js" in reply.text

@@ -1,7 +1,7 @@
-"""Cover groups: a public table of texts, k of which are sent in place of a query.
+"""Cover groups: a public table of texts; k of them are sent in place of a query.
 
-`build` makes a table of a universe of public texts, `load` opens one. See
-`veil.text.mechanisms.queries.cover` for what is proved of it.
+`build` makes a table from public candidate texts, `load` opens one. See
+`veil.text.mechanisms.queries.cover` for what is proved.
 """
 
 from veil.cover.builder import build as build
@@ -16,6 +16,6 @@ from veil.cover.universe import read_universe as read_universe
 
 
 def __getattr__(name: str) -> object:
-    if name == "Located":  # the former name of TableMatch; remove in 0.4
+    if name == "Located":  # former name of TableMatch; remove in 0.4
         return TableMatch
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

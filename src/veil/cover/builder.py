@@ -1,4 +1,4 @@
-"""Build a table: tracks, mirrored cells and their texts, band by band."""
+"""Build a table: topics, mirrored buckets and their texts, for each popularity band."""
 
 import math
 from collections import Counter
@@ -20,10 +20,9 @@ from veil.encoders.vectors import document_vectors
 
 
 def bands(counts: Ids, group: int) -> list[Ids]:
-    """Cut texts by falling count: the first `group`, the next, then twice as many each time.
+    """Divide texts by falling count into bands: `group`, `group`, then twice as many each time.
 
-    One band where all counts are equal. What is left over at the end, if it is less than a
-    group, joins the last band.
+    One band if all counts are equal. A remainder smaller than a group joins the last band.
 
     >>> [len(band) for band in bands(np.arange(1, 100), 10)]
     [10, 10, 20, 40, 19]
@@ -42,16 +41,16 @@ def bands(counts: Ids, group: int) -> list[Ids]:
     return [np.sort(order[a:b]) for a, b in pairwise(cuts)]
 
 
-WIDE = 5  # times as many texts share a cell in the popular half, where popularity is estimated
+WIDE = 5  # factor of the bucket size in the popular half, if popularity is estimated
 
 
 def banded(universe: Universe, group: int) -> list[tuple[Ids, int]]:
-    """Cut a universe into bands of popularity, each with its number of groups.
+    """Divide candidate texts into popularity bands, each with its number of groups.
 
-    A group of the table has `group` texts or more. Counts that are estimated are often too small
-    or too large, and a text that is asked more often than its band gives itself away. So the
-    popular half has `WIDE` times as many texts in each of its groups, and so much wider bands;
-    who asks the other half asks seldom.
+    A group of the table has at least `group` texts. Estimated counts are often too small or too
+    large, and a text that is searched more often than its band gives itself away. So the popular
+    half has `WIDE` times as many texts per group, and therefore wider bands; texts of the other
+    half are rarely searched.
     """
     half = len(universe) // 2
     if universe.popularity == "counts" or half < group:
@@ -63,16 +62,15 @@ def banded(universe: Universe, group: int) -> list[tuple[Ids, int]]:
     return [*((band, max(1, len(band) // wide)) for band in head), (rest, len(rest) // group)]
 
 
-_POWER = 12  # steps towards the first principal direction
+_POWER = 12  # power iterations towards the first principal direction
 _REFINED = 6
 
 
 def cells(vectors: Singles, ids: Ids, count: int) -> Ids:
-    """Return the cell (m,) of each text of a track: 0 to count - 1.
+    """Return the bucket (m,) of each text of a topic: 0 to count - 1.
 
-    The shape of the tree depends on `count` alone, so that neighbours in one track have cells
-    whose numbers are those of neighbours in every other. The sizes of the cells differ by at most
-    one.
+    The shape of the tree depends only on `count`, so buckets of nearby texts have nearby numbers
+    in every topic. Bucket sizes differ by at most one.
     """
     out = np.empty(len(ids), dtype=np.int64)
     own = np.asarray(vectors[ids], dtype=np.float32)
@@ -83,31 +81,31 @@ def cells(vectors: Singles, ids: Ids, count: int) -> Ids:
             out[rows] = first
             return
         middle = first + (last - first) // 2
-        left = int(ends[middle] - ends[first])
-        order = _ordered(own[rows], left)
-        cut(rows[order[:left]], first, middle)
-        cut(rows[order[left:]], middle, last)
+        size = int(ends[middle] - ends[first])
+        order = _ordered(own[rows], size)
+        cut(rows[order[:size]], first, middle)
+        cut(rows[order[size:]], middle, last)
 
     cut(np.arange(len(ids)), 0, count)
     return out
 
 
-def _ordered(v: Singles, left: int) -> Ids:
-    """Order texts along the direction that tells the first `left` of them best from the rest."""
+def _ordered(v: Singles, size: int) -> Ids:
+    """Order texts along the direction that best separates the first `left` from the rest."""
     x = v - v.mean(axis=0)
     d = x[int(np.argmax((x * x).sum(axis=1)))]
     for _ in range(_POWER):
         d = x.T @ (x @ d)
         d = d / max(float(np.linalg.norm(d)), 1e-12)
     order = np.argsort(-(x @ d), kind="stable")
-    for _ in range(_REFINED if 0 < left < len(v) else 0):
-        d = v[order[:left]].mean(axis=0) - v[order[left:]].mean(axis=0)
+    for _ in range(_REFINED if 0 < size < len(v) else 0):
+        d = v[order[:size]].mean(axis=0) - v[order[size:]].mean(axis=0)
         order = np.argsort(-(v @ d), kind="stable")
     return order
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, in small letters, each once; single letters are none.
+    """Return the distinct words of a text in lower case, without single letters.
 
     >>> words_of("Type-2 diabetes, DIABETES")
     ['type', 'diabetes']
@@ -117,19 +115,19 @@ def words_of(text: str) -> list[str]:
 
 
 class CellNames:
-    """Names cells of one universe."""
+    """Chooses the text of each bucket."""
 
     def __init__(self, texts: Sequence[str], vectors: Singles, words: int) -> None:
         self._texts, self._vectors, self._most = texts, vectors, words
         self._words = [words_of(text) for text in texts] if words else []
-        seen = Counter(word for each in self._words for word in each)
-        self._idf = {word: math.log(len(texts) / count) for word, count in seen.items()}
+        frequencies = Counter(word for words_of_text in self._words for word in words_of_text)
+        self._idf = {word: math.log(len(texts) / count) for word, count in frequencies.items()}
 
     def name(self, ids: Ids) -> str:
-        """Return the words of the cell with the largest sum of idf over its members.
+        """Return the words with the largest sum of idf over the texts of the bucket.
 
-        A member that is alone stands for itself if it is no longer than that; with `words` 0 the
-        member nearest to the mean of all does.
+        A single text is used unchanged if it is no longer than `words`. With `words` 0 the name is
+        the text nearest to the mean.
         """
         if not self._most:
             middle = self._vectors[ids].mean(axis=0)
@@ -144,22 +142,22 @@ class CellNames:
         return " ".join(best[: self._most]) or self._texts[int(ids[0])]
 
 
-_PRICED = 60  # rounds in which the prices of the centres settle
+_PRICED = 60  # iterations of the prices of the centres
 _TEMPERATURE = 0.02
-_LEARNT = 12_000  # texts that the centres are learnt from
+_LEARNT = 12_000  # texts used to fit the centres
 _ROUNDS = 8
 _BLOCK = 16_384
 
 
 def tracks(vectors: Singles, k: int) -> Ids:
-    """Assign texts, by their unit vectors (n, d), to k tracks whose sizes differ by at most one.
+    """Assign texts, by their unit vectors (n, d), to k topics whose sizes differ by at most one.
 
-    The same vectors give the same tracks: what is drawn has a fixed, public seed.
+    The result is deterministic: the random seed is fixed and public.
     """
     n = len(vectors)
     if k == 1:
         return np.zeros(n, dtype=np.int64)
-    rng = np.random.default_rng(0)  # public: nothing of it protects anybody
+    rng = np.random.default_rng(0)  # public: no protection depends on it
     centres = np.array(vectors[rng.choice(n, k, replace=False)], dtype=np.float32)
     part = np.array(vectors[np.sort(rng.choice(n, min(n, _LEARNT), replace=False))])
     for _ in range(_ROUNDS):
@@ -175,7 +173,7 @@ def tracks(vectors: Singles, k: int) -> Ids:
 
 
 def sizes(n: int, parts: int) -> Ids:
-    """Cut n into parts that differ by at most one.
+    """Return sizes that add up to n and differ by at most one.
 
     >>> sizes(7, 3).tolist()
     [3, 2, 2]
@@ -184,46 +182,46 @@ def sizes(n: int, parts: int) -> Ids:
 
 
 def balanced(near: Singles, room: Ids) -> Ids:
-    """Assign rows of similarities (n, k) to k columns with so much room each.
+    """Assign rows of similarities (n, k) to k columns with these capacities.
 
-    Nearly the largest sum of similarities: prices of the columns rise while they are asked for
-    too often (Sinkhorn), then the rows choose, those first for which the second choice is worst.
+    The sum of similarities is nearly maximal: prices of columns with too much demand rise
+    (Sinkhorn), then rows choose, starting with those for which the second choice is worst.
     """
     k = near.shape[1]
     value = near.astype(np.float64)
     price = _prices(value, room / len(near))
     value -= price
     order = np.argsort(-_regret(value), kind="stable")
-    left, label = room.copy(), np.empty(len(near), dtype=np.int64)
+    free, label = room.copy(), np.empty(len(near), dtype=np.int64)
     wishes = np.argsort(-value, axis=1, kind="stable")
     for row in order.tolist():
         for column in wishes[row].tolist():
-            if left[column]:
+            if free[column]:
                 label[row] = column
-                left[column] -= 1
+                free[column] -= 1
                 break
-    if k and left.any():
-        raise ValueError("There must be as much room as there are rows.")
+    if k and free.any():
+        raise ValueError("The capacities must add up to the number of rows.")
     return label
 
 
 def _prices(near: Floats, target: Floats) -> Floats:
     price = np.zeros(near.shape[1])
     for _ in range(_PRICED):
-        asked = np.zeros(len(price))
+        demand = np.zeros(len(price))
         for start in range(0, len(near), _BLOCK):
             z = (near[start : start + _BLOCK] - price) / _TEMPERATURE
             p = np.exp(z - z.max(axis=1, keepdims=True))
-            asked += (p / p.sum(axis=1, keepdims=True)).sum(axis=0)
-        share = np.maximum(asked / len(near), 1e-9)
+            demand += (p / p.sum(axis=1, keepdims=True)).sum(axis=0)
+        share = np.maximum(demand / len(near), 1e-9)
         price += 0.7 * _TEMPERATURE * np.log(share / target)
     return price
 
 
 def _regret(value: Floats) -> Floats:
-    two = -np.partition(-value, 1, axis=1)[:, :2]
-    lost: Floats = two[:, 0] - two[:, 1]
-    return lost
+    best = -np.partition(-value, 1, axis=1)[:, :2]
+    regret: Floats = best[:, 0] - best[:, 1]
+    return regret
 
 
 TRACKS, CELL, WORDS = 20, 10, 24
@@ -240,24 +238,24 @@ def build(
     vectors: Singles | None = None,
     report: Report = no_progress,
 ) -> Table:
-    """Make the table of cover groups of a universe; the same universe gives the same table.
+    """Build the table of cover groups for public texts; the result is deterministic.
 
     Parameters
     ----------
     universe
-        Public texts, with their counts in a mapping; or what `read_universe` reads by name. It
-        must hold nothing of the user's own: the table is public.
+        Public texts, a mapping of texts to counts, or anything `read_universe` accepts. It
+        must contain nothing of the user: the table is public.
     tracks
-        Texts in a group: requests that stand for one query.
+        Texts in a group, that is, requests per query.
     cell
-        Texts of the universe that share one text of a group, at least. More of them hide more,
+        Minimum number of candidate texts that share one text of a group. Larger values hide more
         and find less.
     words
-        Longest text of a cell, in words; 0 takes the member nearest to the middle.
+        Maximum length of a bucket's text, in words; 0 uses the text nearest to the mean.
     encoder
-        A local model that tells which texts are near.
+        A local text encoder.
     vectors
-        (n, d) unit vectors of the texts by that encoder, where they are at hand.
+        (n, d) unit vectors of the texts by that encoder, if available.
     """
     for name, value, most in (
         ("tracks", tracks, MOST_TRACKS), ("cell", cell, 1_000_000), ("words", words, 1_000)
@@ -268,14 +266,14 @@ def build(
             or not isinstance(value, int | np.integer)
             or not (least <= value <= most)
         ):
-            raise ParameterError(f"The '{name}' of a table must be a whole number from {least} to"
-                                 f" {most:,}.")  # fmt: skip
+            raise ParameterError(f"The '{name}' of a table must be an integer from {least} to"
+                f" {most:,}. Got another value instead.")  # fmt: skip
     texts = _universe(universe, report)
     if len(texts) < tracks * cell:
         raise InputError(
-            f"The universe has {count_of(len(texts), 'distinct text')}, and"
-            f" {count_of(tracks, 'track')} with cells of {cell} need{'s' if tracks == 1 else ''}"
-            f" at least {tracks * cell:,}; take a larger one, or smaller cells."
+            f"The universe must have at least {tracks * cell:,} distinct texts for"
+            f" {count_of(tracks, 'track')} with cells of {cell}. Got {len(texts):,} instead."
+            " Pass more texts, or try smaller cells."
         )
     spec = str(parse_encoder(encoder))
     model = local_encoder(encoder)
@@ -284,52 +282,52 @@ def build(
     else:
         vectors = _checked(vectors, (len(texts), model.dim))
     tracks, cell, words = int(tracks), int(cell), int(words)
-    places, addresses, named = _groups(texts, vectors, tracks, cell, words, report)
+    topics, addresses, names = _groups(texts, vectors, tracks, cell, words, report)
     return Table(
-        texts.name, tracks, len(named) // tracks, cell, words, texts.texts, texts.counts,
-        places, addresses, Strings.of(named), vectors, spec, model.key,
+        texts.name, tracks, len(names) // tracks, cell, words, texts.texts, texts.counts,
+        topics, addresses, Strings.of(names), vectors, spec, model.key,
         bands=len(banded(texts, tracks * cell)), popularity=texts.popularity,
     )  # fmt: skip
 
 
 def _checked(vectors: Singles, shape: tuple[int, int]) -> Singles:
-    found = np.asarray(vectors, dtype=np.float32)
-    lengths = np.linalg.norm(found, axis=-1) if found.shape == shape else np.zeros(1)
+    checked = np.asarray(vectors, dtype=np.float32)
+    lengths = np.linalg.norm(checked, axis=-1) if checked.shape == shape else np.zeros(1)
     if not np.allclose(lengths, 1, atol=1e-3):
         raise InputError(
-            f"The vectors must be of shape {shape}, one of length 1 for each distinct text of the"
-            " universe."
+            f"The vectors must have shape {shape}, with a unit vector for each distinct text of"
+            " the universe."
         )
-    return found
+    return checked
 
 
-def _universe(given: object, report: Report) -> Universe:
-    if isinstance(given, Universe):
-        return given
-    if isinstance(given, str | Path):
-        return read_universe(given, report=report)
-    return Universe.of(given)  # type: ignore[arg-type]  # checked there, with a sentence
+def _universe(source: object, report: Report) -> Universe:
+    if isinstance(source, Universe):
+        return source
+    if isinstance(source, str | Path):
+        return read_universe(source, report=report)
+    return Universe.of(source)  # type: ignore[arg-type]  # checked there
 
 
 def _groups(
     universe: Universe, vectors: Singles, k: int, cell: int, words: int, report: Report
 ) -> tuple[Ids, Ids, list[str]]:
-    """Return the track and the address of each text, and the texts of all cells."""
+    """Return the topic and the group number of each text, and the texts of all buckets."""
     naming = CellNames(universe.texts, vectors, words)
     track, address = np.empty((2, len(universe)), dtype=np.int64)
-    named: list[str] = []
+    all_names: list[str] = []
     for band, groups in banded(universe, k * cell):
-        first = len(named) // k
+        first = len(all_names) // k
         own = vectors[band]
         track[band] = tracks(own, k)
         names = [""] * (groups * k)
         for j in range(k):
             report("cutting the tracks into cells", j, k)
             ids = band[track[band] == j]
-            found = cells(vectors, ids, groups)
-            address[ids] = first + found
+            buckets = cells(vectors, ids, groups)
+            address[ids] = first + buckets
             for a in range(groups):
-                names[a * k + j] = naming.name(ids[found == a])
-        named += names
+                names[a * k + j] = naming.name(ids[buckets == a])
+        all_names += names
     report("cutting the tracks into cells", k, k)
-    return track, address, named
+    return track, address, all_names

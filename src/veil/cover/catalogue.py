@@ -1,4 +1,4 @@
-"""Tables by name: the built-in ones, made once and kept in the cache, and folders."""
+"""Open tables by name: the built-in ones, which are built once and cached, and folders."""
 
 import hashlib
 from pathlib import Path
@@ -24,13 +24,14 @@ def load(
     words: int | None = None,
     report: Report = no_progress,
 ) -> Table:
-    """Open a table: a folder that ``veil cover build`` wrote, or a built-in universe by name.
+    """Open a table: a folder written by ``veil cover build``, or a built-in table by name.
 
-    The table of ``icd10cm`` or ``wordnet`` is built the first time, and kept in the cache.
-    `tracks`, `cell` and `words` choose among those; a folder must have them, where they are named.
+    The table of ``icd10cm`` or ``wordnet`` is built the first time and cached. For these,
+    `tracks`, `cell` and `words` select the table; a folder must agree with them, if they are
+    given.
     """
     if str(path) in BUILT_IN:
-        return _named(
+        return _load_built_in(
             str(path),
             TRACKS if tracks is None else tracks,
             CELL if cell is None else cell,
@@ -38,66 +39,67 @@ def load(
             report,
         )
     table = _open(Path(path))
-    wanted = {
+    expected = {
         "tracks": (tracks, table.k),
         "cell": (cell, table.cell),
         "words": (words, table.words),
     }
-    for name, (asked, has) in wanted.items():
-        if asked is not None and asked != has:
+    for name, (value, actual) in expected.items():
+        if value is not None and value != actual:
             raise ParameterError(
-                f"The table {path} has {name}={has}; leave '{name}' out, or build another table."
+                f"The '{name}' of the table {path} must be {actual}. Got {value} instead. Leave"
+                " it out, or build another table."
             )
     return table
 
 
 def rebuild(name: str, tracks: int, cell: int, words: int, report: Report = no_progress) -> Table:
-    """Open the table of a built-in universe, made anew where its encoder is another one now."""
-    table = _named(name, tracks, cell, words, report)
+    """Open a built-in table, rebuilt if it was built with a different encoder."""
+    table = _load_built_in(name, tracks, cell, words, report)
     try:
         table.encode([""])
     except InputError:
         discard(_folder(name, tracks, cell, words))
-        table = _named(name, tracks, cell, words, report)
+        table = _load_built_in(name, tracks, cell, words, report)
     return table
 
 
 def is_cached(name: str, tracks: int = TRACKS, cell: int = CELL, words: int = WORDS) -> bool:
-    """Tell whether the table of a built-in universe is there, so that opening it takes no time."""
+    """Return whether a built-in table exists, so that it opens at once."""
     return _folder(name, tracks, cell, words).is_dir()
 
 
-def _named(name: str, tracks: int, cell: int, words: int, report: Report) -> Table:
+def _load_built_in(name: str, tracks: int, cell: int, words: int, report: Report) -> Table:
     folder = _folder(name, tracks, cell, words)
     if folder.is_dir():
         try:
             return _open(folder)
-        except InputError:  # torn by hand or by the disk: made anew
+        except InputError:  # damaged: rebuild
             discard(folder)
-    made = build(name, tracks, cell, words, report=report)
+    table = build(name, tracks, cell, words, report=report)
     try:
-        made.save(folder)
-    except (OSError, InputError):  # no room, or another process was faster
-        return made
+        table.save(folder)
+    except (OSError, InputError):  # disk full, or another process was faster
+        return table
     return _open(folder)
 
 
 def _folder(name: str, tracks: int, cell: int, words: int) -> Path:
-    """Name the folder by all that decides what is in it."""
+    """Return the cache folder, named after everything that determines the table."""
     nouns = f"wordnet-{wordnet_folder().name}-{NOUNS}"
     source = icd10cm_folder(name).name if name in NAMES else nouns
-    told = f"{BUILD} {source} {tracks} {cell} {words}"
-    mark = hashlib.blake2b(told.encode(), digest_size=6).hexdigest()
-    return cache_folder() / "cover" / f"{name}-{mark}"
+    parameters = f"{BUILD} {source} {tracks} {cell} {words}"
+    digest = hashlib.blake2b(parameters.encode(), digest_size=6).hexdigest()
+    return cache_folder() / "cover" / f"{name}-{digest}"
 
 
 def _open(folder: Path) -> Table:
-    """Open a table once per process, as long as its folder is the same."""
+    """Open a table once per process, unless its folder changes."""
     try:
         state = (folder / "meta.json").stat()
         key = (str(folder.resolve()), state.st_mtime_ns ^ state.st_ino)
     except OSError:
-        return open_table(folder)  # which says what is wrong
+        return open_table(folder)  # raises a helpful error
     if key not in _opened:
         while len(_opened) >= _MAX_OPEN:
             del _opened[next(iter(_opened))]

@@ -1,4 +1,4 @@
-"""The table of cover groups: fixed, public, and all that an engine ever learns from."""
+"""The table of cover groups: fixed and public, and all that an engine learns from."""
 
 import hashlib
 import math
@@ -23,9 +23,9 @@ from veil.encoders.catalogue import encoder as open_encoder
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Blocks:
-    """Which groups are sent for which address.
+    """Which groups are sent together.
 
-    `of` (L,) is the block of each group, and `starts` has the first group that each block sends.
+    `of` (L,) is the block of each group, and `starts` is the first group that each block sends.
     """
 
     of: Ids
@@ -33,18 +33,18 @@ class Blocks:
 
 
 def blocks(whole: int, groups: int) -> Blocks:
-    """Spread the groups of a table evenly over as few blocks as send so many `groups` each.
+    """Divide the groups of a table into as few blocks as possible that send `groups` each.
 
-    The blocks' own groups differ by one at most in number, so that none hides much less than
-    another. A block with fewer than it sends also sends some of its neighbours', which are looked
-    up at theirs; no two blocks send the same.
+    The number of groups per block differs by at most one, so that none hides much less than
+    another. A block with fewer groups than it sends also sends some neighbouring ones, which are
+    looked up in their own block. No two blocks send the same groups.
 
     >>> blocks(9, 4).of.tolist(), blocks(9, 4).starts
     ([0, 0, 0, 1, 1, 1, 2, 2, 2], (0, 3, 5))
     """
-    own = np.array_split(np.arange(whole), -(-whole // groups))
-    of = np.repeat(np.arange(len(own)), [len(each) for each in own])
-    return Blocks(of, tuple(min(int(each[0]), whole - groups) for each in own))
+    parts = np.array_split(np.arange(whole), -(-whole // groups))
+    of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    return Blocks(of, tuple(min(int(part[0]), whole - groups) for part in parts))
 
 
 Guesses = Literal["lazy", "active", "motivated"]
@@ -54,9 +54,9 @@ Prior = Literal["equal", "popular"]
 def exact_risk(groups: Ids, guesses: int = 10, weights: Floats | None = None) -> float:
     r"""Return how often the true query is among the best `guesses`.
 
-    `groups` (N,) is the address of every query that may have been asked, `weights` how likely
-    each is, all the same by default. The attacker knows the table, the queries and the weights,
-    and names the likeliest of the group that it sees:
+    `groups` (N,) is the group number of every query that may have been searched, `weights` their
+    probabilities up to a factor, equal by default. The attacker knows the table, the queries and
+    the weights, and guesses the likeliest queries of the group that it sees:
 
     .. math:: \sum_{a} \text{sum of the largest } t \text{ weights with address } a
 
@@ -64,7 +64,7 @@ def exact_risk(groups: Ids, guesses: int = 10, weights: Floats | None = None) ->
     0.2
     """
     if guesses < 1 or not len(groups):
-        raise ParameterError("A risk needs at least one guess and one possible query.")
+        raise ParameterError("A risk must have at least one guess and one possible query.")
     mass = np.ones(len(groups)) if weights is None else np.asarray(weights, dtype=np.float64)
     if mass.shape != np.shape(groups) or not (mass >= 0).all() or not 0 < mass.sum() < np.inf:
         raise ParameterError(
@@ -78,13 +78,13 @@ def exact_risk(groups: Ids, guesses: int = 10, weights: Floats | None = None) ->
 
 
 def bound(groups: int, queries: int, guesses: int = 10) -> float:
-    """Return what the same is at most, for any table with so many groups, all equally likely.
+    """Return an upper bound of the risk for any table with so many groups and a uniform prior.
 
     >>> bound(45, 18_000)
     0.025
     """
     if queries < 1 or guesses < 1:
-        raise ParameterError("A risk needs at least one guess and one possible query.")
+        raise ParameterError("A risk must have at least one guess and one possible query.")
     return min(1.0, guesses * groups / queries)
 
 
@@ -98,16 +98,16 @@ class Odds:
     Attributes
     ----------
     texts
-        How many texts of the table are possible queries.
+        Number of texts in the table that are possible queries.
     equal
-        The risk if each of them is as likely as any other.
+        The risk if all of them are equally likely.
     popular, blind
-        The risk if popular ones are likelier, and what the same engine reaches before anything is
-        sent; None where nothing is known of popularity.
+        The risk if popular texts are likelier, and the risk before anything is sent; None if
+        popularity is unknown.
     popularity
-        Where the popularity is from.
+        Source of the popularity.
     group
-        Whether it is of an engine that saw one group; else of one that will see any.
+        Whether the engine saw one particular group; otherwise the risk is an average over groups.
     """
 
     texts: int
@@ -119,16 +119,16 @@ class Odds:
 
     def __str__(self) -> str:
         sees = " and sees this group" if self.group else ""
-        told = (
+        message = (
             f"An engine that knows everything{sees} is right within ten guesses in"
             f" {_percent(self.equal)} of the cases if all {self.texts:,} texts of the table are"
             " equally likely"
         )
         if self.popular is None or self.blind is None:
-            return f"{told}; how popular each is, is not known."
+            return f"{message}; their popularity is unknown."
         erring = f" {MEASURED}" if self.popularity == "words" else ""
         return (
-            f"{told}, and in {_percent(self.popular)} if popular ones are likelier, by"
+            f"{message}, and in {_percent(self.popular)} if popular ones are likelier, by"
             f" {_SOURCES[self.popularity]} ({_percent(self.blind)} before anything is"
             f" sent).{erring}"
         )
@@ -139,16 +139,16 @@ def _percent(share: float) -> str:
 
 
 KIND, VERSION = "veil-cover", 1
-BUILD = 2  # of the construction: names the tables in the cache, so that older ones are made anew
+BUILD = 2  # version of the construction; part of cache names, so that older tables are rebuilt
 MAX_CHARS = 10_000  # of a query
-_BLOCK = 256  # queries that are looked up at a time
+_BLOCK = 256  # queries looked up at a time
 
 
 @dataclass(frozen=True, slots=True)
 class TableMatch:
-    """Where a query is looked up: its address and track, and the text of the universe it is at.
+    """Where a query is in the table: its group number and topic, and the nearest candidate text.
 
-    `cosine` is how near that text is, 1 where it is the query itself.
+    `cosine` is the similarity to that text, 1 if it is the query itself.
     """
 
     address: int
@@ -160,30 +160,29 @@ class TableMatch:
 @brief("universe", "k", "cell", "texts")
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Groups of texts that are sent together, whatever the query of the group.
+    """Groups of texts that are sent together, the same for every query of a group.
 
     Attributes
     ----------
     universe
-        What the texts are: the name of a collection or file, never a path.
+        Name of the collection or file of the candidate texts, never a path.
     k, L, cell
-        Texts in a group, number of groups, and how many texts of the universe share a cell, at
-        least.
+        Texts in a group, number of groups, and minimum number of candidate texts in a bucket.
     texts, counts
-        The universe: n public texts, and how often each is asked (1 where nobody knows).
+        The n candidate texts, and how often each is searched (1 if unknown).
     popularity
         Whether the counts are those of the texts (``counts``), or estimated from the frequencies
         of their words (``words``).
     tracks, addresses
-        (n,) the track (0 to k - 1) and the address (0 to L - 1) of each.
+        (n,) the topic (0 to k - 1) and the group number (0 to L - 1) of each candidate text.
     cells
-        The text of the cell of address a in track j, at a * k + j.
+        The text sent for topic j of group a, at index a * k + j.
     vectors
         (n, d) unit vectors of the texts, by `encoder`.
     encoder, key
-        Spec of the encoder, and what names it together with its weights.
+        Spec of the encoder, and an identifier of the encoder with its weights.
     bands
-        How many bands of popularity there are.
+        Number of popularity bands.
     """
 
     universe: str
@@ -209,34 +208,34 @@ class Table:
 
     @property
     def bits(self) -> float:
-        """Maximal leakage of one release: the logarithm of the number of groups."""
+        """Maximal leakage of one release: log2 of the number of groups."""
         return math.log2(self.L)
 
     @cached_property
     def digest(self) -> str:
-        """Of all that decides which texts are sent for which query."""
-        made = hashlib.sha256(f"{VERSION} {self.k} {self.L} {self.key}".encode())
+        """Hash of everything that decides which texts are sent for which query."""
+        state = hashlib.sha256(f"{VERSION} {self.k} {self.L} {self.key}".encode())
         for name, array in sorted(self._arrays().items()):
-            made.update(f" {name} {array.shape} ".encode())
-            made.update(np.ascontiguousarray(array).data)
-        return made.hexdigest()
+            state.update(f" {name} {array.shape} ".encode())
+            state.update(np.ascontiguousarray(array).data)
+        return state.hexdigest()
 
     @cached_property
     def even(self) -> bool:
-        """Whether every track is exactly as likely as any other, given the release.
+        """Whether all topics are exactly equally likely, given the release.
 
-        That is so if all texts are asked equally often, or taken to be, and all cells of a group
-        hold as many.
+        This holds if all texts are searched equally often, or assumed to be, and all buckets of a
+        group have the same size.
         """
         low, high = self.track_odds
         return low == high
 
     @cached_property
     def track_odds(self) -> tuple[float, float]:
-        """How likely a track is, given the release: at the least, and at the most.
+        """Minimum and maximum probability of a topic, given the release.
 
-        For queries that are texts of the universe: by their counts, or all equally likely where
-        these are estimated.
+        The queries are candidate texts, weighted by their counts, or equally likely if the counts
+        are estimated.
         """
         places = self.addresses * self.k + self.tracks
         mass = np.bincount(places, self._weights(self.usual), minlength=self.L * self.k)
@@ -245,17 +244,19 @@ class Table:
         return float(odds.min()), float(odds.max())
 
     def address(self, texts: Sequence[str]) -> Ids:
-        """Return the address (n,) of each query: 0 to L - 1."""
-        return np.array([each.address for each in self.locate(texts)], dtype=np.int64)
+        """Return the group number (n,) of each query: 0 to L - 1."""
+        return np.array([match.address for match in self.locate(texts)], dtype=np.int64)
 
     def locate(self, texts: Sequence[str]) -> list[TableMatch]:
-        """Look queries up: itself, if it is a text of the universe, else the nearest of all.
+        """Look queries up: an exact match among the candidate texts, else the nearest one.
 
-        Forms of a character are folded (NFKC), as the ledger does. The work is done on this
-        machine, and nothing of it is written down.
+        Character forms are normalised (NFKC), as in the ledger. Everything happens on this
+        machine, and nothing is written to disk.
         """
         if isinstance(texts, str | bytes):
-            raise InputError("Queries are a list of texts; put a single one into a list.")
+            raise InputError(
+                "The queries must be a list of texts. Put a single query into a list."
+            )
         checked = [
             unicodedata.normalize("NFKC", check_text(text, f"Query {number}", MAX_CHARS))
             for number, text in enumerate(texts, start=1)
@@ -266,10 +267,10 @@ class Table:
         cosines = np.ones(len(checked))
         unknown = np.flatnonzero(places < 0)
         for start in range(0, len(unknown), _BLOCK):
-            some = unknown[start : start + _BLOCK]
-            near = self.encode([checked[i] for i in some]) @ self.vectors.T
+            batch = unknown[start : start + _BLOCK]
+            near = self.encode([checked[i] for i in batch]) @ self.vectors.T
             best = near.argmax(axis=1)
-            places[some], cosines[some] = best, near[np.arange(len(some)), best]
+            places[batch], cosines[batch] = best, near[np.arange(len(batch)), best]
         return [
             TableMatch(
                 int(self.addresses[place]), int(self.tracks[place]), int(place), float(cosine)
@@ -278,39 +279,40 @@ class Table:
         ]
 
     def group(self, address: int) -> tuple[str, ...]:
-        """Return the k texts of an address, in the order of the tracks."""
+        """Return the k texts of a group, in the order of the topics."""
         whole = isinstance(address, int | np.integer) and not isinstance(address, bool)
         if not whole or not 0 <= address < self.L:
-            raise ParameterError(f"An address of this table is a number from 0 to {self.L - 1:,}.")
+            raise ParameterError(f"The address must be an integer from 0 to {self.L - 1:,}.")
         return tuple(self.cells[int(address) * self.k + track] for track in range(self.k))
 
     def members(self, address: int, track: int | None = None) -> Ids:
-        """Return the texts of the universe that have an address, also of one track alone."""
-        there = self.addresses == address
-        return np.flatnonzero(there if track is None else there & (self.tracks == track))
+        """Return the indices of the candidate texts in a group, optionally of one topic only."""
+        mask = self.addresses == address
+        return np.flatnonzero(mask if track is None else mask & (self.tracks == track))
 
     def find(self, released: Sequence[str]) -> int:
-        """Return the address whose group these texts are, in whatever order, or -1."""
+        """Return the group number of these texts, in any order, or -1."""
         return self._groups.get(frozenset(released), -1)
 
     @property
     def weighed(self) -> bool:
-        """Whether some texts are taken to be asked more often than others."""
+        """Whether some texts are assumed to be searched more often than others."""
         return not bool((self.counts == self.counts[0]).all())
 
     @property
     def usual(self) -> Prior:
-        """The prior that `risk` goes by unless another is named: estimates are no counts."""
+        """The default prior of `risk`: estimated popularity is not used unless requested."""
         return "popular" if self.popularity == "counts" else "equal"
 
     def risk(
         self, queries: int | None = None, guesses: int = 10, prior: Prior | None = None
     ) -> float:
-        """Return how often an engine that knows everything is right within so many guesses.
+        """Return how often an engine that knows everything is right within `guesses`.
 
-        Of the texts of the universe: exact. With the prior ``equal`` each is as likely as any
-        other, with ``popular`` as likely as its count says; `usual` is the default. Of another
-        number of `queries`, all equally likely and spread over the groups as it is worst: at most.
+        For the candidate texts the value is exact. With the prior ``equal`` they are equally
+        likely, with ``popular`` as likely as their counts say; `usual` is the default. For another
+        number of `queries`, all equally likely, it is an upper bound for any distribution over the
+        groups.
         """
         if queries is not None:
             return bound(self.L, queries, guesses)
@@ -321,26 +323,26 @@ class Table:
         return self._risk(np.zeros(len(self), dtype=np.int64), guesses, prior or self.usual)
 
     def odds(self, among: Ids | None = None) -> Odds:
-        """Return the risk by each prior; `among` those texts alone, which send one group.
+        """Return the risk under each prior; `among` are indices of texts known to share a group.
 
-        Where there are none, an engine has nobody else to name.
+        If `among` is empty, the engine has no other text to guess, and the risk is 1.
         """
         prior: Prior = "popular"
-        both = self.weighed
+        weighed = self.weighed
         if among is None:
-            popular = self.risk(prior=prior) if both else None
+            popular = self.risk(prior=prior) if weighed else None
             equal = self.risk(prior="equal")
         elif len(among):
-            popular = self.risk_of(among, prior=prior) if both else None
+            popular = self.risk_of(among, prior=prior) if weighed else None
             equal = self.risk_of(among, prior="equal")
         else:
-            popular, equal = 1.0 if both else None, 1.0
-        blind = self.blind(prior=prior) if both else None
+            popular, equal = 1.0 if weighed else None, 1.0
+        blind = self.blind(prior=prior) if weighed else None
         return Odds(len(self), equal, popular, blind, self.popularity, among is not None)
 
     def _risk(self, addresses: Ids, guesses: int, prior: Prior) -> float:
         key = (addresses is self.addresses, guesses, prior)
-        if key not in self._risks:  # pages show it again and again
+        if key not in self._risks:  # pages show it repeatedly
             self._risks[key] = exact_risk(addresses, guesses, self._weights(prior))
         return self._risks[key]
 
@@ -350,40 +352,40 @@ class Table:
         return np.ones(len(self))
 
     def risk_of(self, texts: Ids, guesses: int = 10, prior: Prior | None = None) -> float:
-        """Return the risk where it is known that one of these texts was asked."""
+        """Return the risk if one of these texts is known to be the query."""
         weights = self._weights(prior or self.usual)[texts]
         return exact_risk(np.zeros(len(texts), dtype=np.int64), guesses, weights)
 
     def encode(self, texts: Sequence[str]) -> Singles:
-        """Return the vectors of queries (n, d), by the encoder that the table was made with."""
+        """Return the vectors of queries (n, d), by the table's encoder."""
         with self._lock:
             if not self._opened:
                 self._opened.append(local_encoder(self.encoder))
             model = self._opened[0]
         if model.key != self.key:
             raise InputError(
-                f"The table was made with another version of the encoder {self.encoder}, so that"
-                " queries would be looked up wrongly; build it again: veil cover build."
+                f"The table must be searched with the version of the encoder {self.encoder} it"
+                " was built with. Got another version instead. Build the table again: veil"
+                " cover build."
             )
         return model.encode(list(texts), "query")
 
     def near(self, text: str, address: int) -> float:
-        """Return the cosine of a query to the nearest text of a group, in whatever track."""
-        there = self.members(address)
-        return float((self.vectors[there] @ self.encode([text])[0]).max())
+        """Return the largest cosine of a query with a text of a group, over all topics."""
+        members = self.members(address)
+        return float((self.vectors[members] @ self.encode([text])[0]).max())
 
     def wide(self, groups: int) -> "Table":
-        """Return the table whose groups are so many neighbouring ones of this, sent together.
+        """Return the table whose groups each combine `groups` neighbouring groups of this one.
 
-        There are fewer of those, so that each tells less, and what related queries need is sent
-        at once. They may overlap; all have the same number of texts.
+        It has fewer groups, so each reveals less, and texts needed by related queries are sent
+        at once. Groups may overlap; all have the same number of texts.
         """
         if groups == 1:
             return self
         if not 1 <= groups <= self.L:
             raise ParameterError(
-                f"This table has {self.L:,} groups; from 1 to so many can be sent together. Got"
-                f" {groups:,} instead."
+                f"The number of groups must be from 1 to {self.L:,}. Got {groups:,} instead."
             )
         parts = blocks(self.L, groups)
         addresses = parts.of[self.addresses]
@@ -404,20 +406,22 @@ class Table:
         )
 
     def save(self, path: str | Path) -> "Table":
-        """Write the table into a new folder, whole or not at all."""
+        """Write the table to a new folder, completely or not at all."""
         folder = Path(path)
         if folder.exists():
-            raise InputError(f"There is a {folder} already; delete it, or name a new folder.")
+            raise InputError(
+                f"The folder {folder} must not exist. Delete it, or choose a new folder."
+            )
         save_arrays(folder, KIND, VERSION, self._arrays(), self._facts())
         return self
 
     def _arrays(self) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
-        found = dict(self.texts.arrays("text"))
-        found |= self.cells.arrays("cell")
-        found["counts"], found["tracks"] = self.counts, self.tracks
-        found["addresses"] = self.addresses
-        found["vectors"] = np.ascontiguousarray(self.vectors, dtype=np.float32)
-        return found
+        arrays = dict(self.texts.arrays("text"))
+        arrays |= self.cells.arrays("cell")
+        arrays["counts"], arrays["tracks"] = self.counts, self.tracks
+        arrays["addresses"] = self.addresses
+        arrays["vectors"] = np.ascontiguousarray(self.vectors, dtype=np.float32)
+        return arrays
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -440,17 +444,17 @@ class Table:
 
 
 def open_table(folder: Path) -> Table:
-    """Open a table that was saved: its vectors are memory-mapped.
+    """Open a saved table; its vectors are memory-mapped.
 
     Raises
     ------
     InputError
-        If it is none, of another version, or not whole: nothing is looked up in it then.
+        If it is not a table, has another version, or is damaged.
     """
-    found = open_arrays(folder, KIND, VERSION)
-    if found is None:
+    contents = open_arrays(folder, KIND, VERSION)
+    if contents is None:
         raise InputError(_refusal(folder))
-    arrays, facts = found
+    arrays, facts = contents
     try:
         table = Table(
             str(facts["universe"]), int(facts["tracks"]), int(facts["groups"]),
@@ -459,36 +463,44 @@ def open_table(folder: Path) -> Table:
             Strings.from_arrays(arrays, "cell"), arrays["vectors"], str(facts["encoder"]),
             str(facts["key"]), int(facts["bands"]), facts.get("popularity", "counts"),
         )  # fmt: skip
-        whole = (
+        valid = (
             table.popularity in POPULARITIES
             and table.L >= 1
             and table.k >= 1
             and len(table.cells) == table.L * table.k
         )
-        sizes = {len(each) for each in (table.counts, table.tracks, table.addresses, table.texts)}
-        whole = whole and sizes == {len(table.vectors)}
+        sizes = {
+            len(column) for column in (table.counts, table.tracks, table.addresses, table.texts)
+        }
+        valid = valid and sizes == {len(table.vectors)}
     except (LookupError, ValueError, TypeError):
-        whole = False
-    if not whole:
+        valid = False
+    if not valid:
         raise InputError(_refusal(folder))
     return table
 
 
 def local_encoder(spec: str) -> Encoder:
-    """Open an encoder, which must work on this machine: queries are looked up with it."""
+    """Open an encoder that must work on this machine, because it sees the queries."""
     opened = open_encoder(spec)
-    ours = type(opened).__module__.startswith("veil.")  # others must say so: network = False
+    ours = type(opened).__module__.startswith("veil.")  # others must declare network = False
     if getattr(opened, "network", not ours) is not False:
         raise ParameterError(
-            "The queries are looked up on this machine: an encoder on a network would see them."
-            " Name a local one, such as minilm."
+            "The encoder must work on this machine, because it sees the queries. Try a local"
+            " one, such as minilm."
         )
     return opened
 
 
 def _refusal(folder: Path) -> str:
     if not folder.is_dir():
-        return f"There is no folder {folder}; write a table with 'veil cover build'."
+        return f"The folder {folder} must exist. Build a table with 'veil cover build'."
     if kind_of_folder(folder) != KIND:
-        return f"{folder} is no table that 'veil cover build' wrote; name one, or build it."
-    return f"The table {folder} is damaged or of another version; build it again."
+        return (
+            f"{folder} must be a table written by 'veil cover build'. Pass another folder, or"
+            " build one."
+        )
+    return (
+        f"The table {folder} must be intact and of this version. Build it again with 'veil cover"
+        " build'."
+    )

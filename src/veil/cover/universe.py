@@ -1,4 +1,4 @@
-"""Universes: public texts that queries are looked up among."""
+"""Candidate texts: the public texts among which queries are looked up."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,17 +25,17 @@ PARTS: tuple[Part, ...] = get_args(Part)
 BUILT_IN = (*NAMES, "wordnet")
 MAX_TEXTS = 5_000_000
 _MAX_CHARS = 100_000  # of one text
-NOUNS = 40_000  # of WordNet's 82,000: what two processors encode in a minute
-_TITLE = 10  # words of a passage without a title that stand for one
+NOUNS = 40_000  # of WordNet's 82,000 nouns; two processors encode so many in a minute
+_TITLE = 10  # words of a passage used as its missing title
 
 
 @brief("name", "texts")
 @dataclass(frozen=True, eq=False)
 class Universe:
-    """Distinct public texts in the order in which they first came, and how often each did.
+    """Distinct public texts in order of first appearance, with their counts.
 
-    With the popularity ``words`` the counts are not of the texts: they are estimated from the
-    public frequencies of their words.
+    With the popularity ``words``, the counts are estimated from the public frequencies of the
+    words in the texts.
     """
 
     name: str
@@ -51,29 +51,32 @@ class Universe:
         *,
         counted: bool = True,
     ) -> "Universe":
-        """Fold and count texts; a mapping has the counts. What has no letter is left out.
+        """Return the distinct texts with their counts; a mapping has the counts as values.
 
-        Not `counted`, each counts once: how often a title comes is not how often it is asked for.
+        Texts without a letter or digit are left out. With ``counted=False`` each text counts once:
+        how often a title occurs says nothing about how often it is searched.
 
-        Two texts that are looked up as one are one, spelt as it first came: they differ in case,
-        white space or forms of a character alone. Control characters become spaces, as engines
-        refuse them, and what is not seen is dropped: all texts of a group must be sent.
+        Texts that differ only in case, white space or character forms count as one, spelt as first
+        seen. Control characters become spaces, because engines reject them, and invisible
+        characters are removed: all texts of a group must be sendable.
         """
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-            raise InputError("A universe is a list of texts, or the name of one.")
+            raise InputError("The universe must be a list of texts, a mapping or a name.")
         pairs = texts.items() if isinstance(texts, Mapping) else ((text, 1) for text in texts)
-        found = cls.of_pairs(pairs, name)
-        return found if counted else replace(found, counts=np.ones_like(found.counts))
+        universe = cls.of_pairs(pairs, name)
+        return universe if counted else replace(universe, counts=np.ones_like(universe.counts))
 
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[str, int]], name: str = "texts") -> "Universe":
-        """Fold texts as `of` does, and add up their counts."""
+        """Return the distinct texts of pairs, with their counts added up; see `of`."""
         counts: dict[str, int] = {}
         spelt = StringsBuilder()
         letters = False
         for number, (text, count) in enumerate(pairs, start=1):
             if number > MAX_TEXTS:
-                raise InputError(f"A universe has at most {MAX_TEXTS:,} texts; take a sample.")
+                raise InputError(
+                    f"A universe must have at most {MAX_TEXTS:,} texts. Take a sample."
+                )
             where = f"Text {number:,} of the universe"
             key = lookup_form(check_text(text, where, _MAX_CHARS))
             _check_count(count, where)
@@ -85,11 +88,14 @@ class Universe:
                 letters = letters or any(map(str.isalpha, key))
             counts[key] += int(count)
         if not counts:
-            raise InputError("The universe is empty: it needs public texts, such as a catalogue.")
+            raise InputError(
+                "The universe must have texts with letters or digits. Try public texts, such as"
+                " a catalogue."
+            )
         if not letters:
             raise InputError(
-                "The texts of the universe are all numbers; give texts, or call the column of a"
-                " table that has them 'query' or 'text'."
+                "The texts of the universe must not all be numbers. Pass texts, or name the"
+                " column of a table with the texts 'query' or 'text'."
             )
         return cls(name, spelt.done(), np.fromiter(counts.values(), dtype=np.int64))
 
@@ -97,24 +103,26 @@ class Universe:
         return len(self.texts)
 
     def estimated(self, names: Callable[[str], Sequence[str]] | None = None) -> "Universe":
-        """Estimate how often each text is asked, in place of the counts that there are.
+        """Return the same texts with counts estimated from the frequencies of their words.
 
-        `names` gives what people would type for a text: the text itself by default.
+        `names` returns what people would type for a text; by default, the text itself.
         """
         spelt = ((text,) if names is None else names(text) for text in self.texts)
         return replace(self, counts=estimate_counts(spelt), popularity="words")
 
     def sampled(self, share: float) -> "Universe":
-        """Take a share of the texts, evenly."""
+        """Return an evenly spaced sample that has this share of the texts."""
         if not 0 < share <= 1:
-            raise ParameterError("The share of a universe must be a number > 0, at most 1.")
+            raise ParameterError(
+                "The share of a universe must be a number > 0, at most 1. Got {share:g} instead."
+            )
         if share == 1:
             return self
-        found = self.evenly(max(1, round(len(self) * share)))
-        return replace(found, name=f"{self.name}, a share of {share:g}")
+        universe = self.evenly(max(1, round(len(self) * share)))
+        return replace(universe, name=f"{self.name}, a share of {share:g}")
 
     def evenly(self, wanted: int) -> "Universe":
-        """Take so many texts, from the whole length of it."""
+        """Return `wanted` evenly spaced texts."""
         if wanted >= len(self):
             return self
         places = np.arange(wanted) * len(self) // wanted
@@ -129,16 +137,16 @@ def read_universe(
     report: Report = no_progress,
     popularity: Popularity | None = None,
 ) -> Universe:
-    """Read a universe by name or path.
+    """Read candidate texts by name or path.
 
-    ``icd10cm`` has the terms of the classification, ``wordnet`` 40,000 of its nouns with what they
-    mean. A collection (a folder, an index, ``irds:ID``) has its ``passages``, its ``titles`` (the
-    first ten words where there is none), its ``queries`` or its ``log``; passages by default. A
-    file holds queries, one per line or in a table, unless `part` says that it holds
-    documents; a table may have a column ``count``. Texts that come more often count as often.
+    ``icd10cm`` has the terms of the classification, ``wordnet`` 40,000 of its nouns with their
+    definitions. A collection (a folder, an index, ``irds:ID``) has its ``passages``, its
+    ``titles`` (the first ten words if a title is missing), its ``queries`` or its ``log``;
+    passages by default. A file has queries, one per line or in a table, unless `part` says it has
+    documents; a table may have a column ``count``. Repeated texts are counted.
 
-    With the `popularity` ``words`` how often a text is asked is estimated from the frequencies of
-    its words instead. That is the default for ``icd10cm`` and ``wordnet``, which have no counts.
+    With the `popularity` ``words``, counts are estimated from word frequencies instead. This is
+    the default for ``icd10cm`` and ``wordnet``, which have no counts.
     """
     if popularity is not None and popularity not in POPULARITIES:
         raise ParameterError(
@@ -152,7 +160,7 @@ def read_universe(
 
 
 def names_of(gloss: str) -> list[str]:
-    """Return the names in front of a gloss of WordNet.
+    """Return the names in front of a WordNet gloss.
 
     >>> names_of("skin cancer, cutis: a growth")
     ['skin cancer', 'cutis']
@@ -165,33 +173,33 @@ def _read(source: str | Path, part: Part | None, report: Report) -> Universe:
         raise ParameterError(f"The part of a universe must be one of: {', '.join(PARTS)}.")
     name = str(source)
     if not name.strip():
-        raise InputError("A universe needs a name: icd10cm, wordnet, a collection or a file.")
+        raise InputError("A universe must have a name: icd10cm, wordnet, a collection or a file.")
     if name == "wordnet":
         if part is not None:
-            raise ParameterError("wordnet has one part only; leave the part out.")
+            raise ParameterError(
+                "wordnet must not have a 'part', because it has only one. Leave it out."
+            )
         nouns = Universe.of(glosses(report), "wordnet", counted=False)
         return nouns.evenly(min(NOUNS, len(nouns)))
     path = Path(source)
     shown = name if name in NAMES or name.startswith("irds:") else path.name
     if part is None and path.is_file():
         return Universe.of_pairs(read_counted(path), shown)
-    chosen: Part = part or ("log" if name in NAMES else "passages")
-    texts = _of_collection(source, chosen, report)
-    told = shown if name in NAMES and chosen == "log" else f"{shown}, {chosen}"
-    asked = chosen in ("queries", "log")
-    return Universe.of(texts, told, counted=asked)
+    section: Part = part or ("log" if name in NAMES else "passages")
+    texts = _of_collection(source, section, report)
+    label = shown if name in NAMES and section == "log" else f"{shown}, {section}"
+    counted = section in ("queries", "log")
+    return Universe.of(texts, label, counted=counted)
 
 
 def _check_count(count: object, where: str) -> None:
     whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-    if not whole or not 1 <= count <= MAX_COUNT:  # type: ignore[operator]  # it is a number
-        raise InputError(
-            f"{where} must have a whole number >= 1 as its count, at most {MAX_COUNT:,}."
-        )
+    if not whole or not 1 <= count <= MAX_COUNT:  # type: ignore[operator]  # a number
+        raise InputError(f"{where} must have an integer from 1 to {MAX_COUNT:,} as its count.")
 
 
 def titles_of(documents: Documents) -> Iterator[str]:
-    """Yield the title of each document, or the first words of one that has none."""
+    """Yield the title of each document, or its first words if it has no title."""
     for title, text in zip(documents.titles, documents.texts, strict=True):
         yield title or " ".join(text.split()[:_TITLE])
 
@@ -205,9 +213,9 @@ def _of_collection(source: str | Path, part: Part, report: Report) -> Iterable[s
         return (text[:_MAX_CHARS] for text in documents.passages)
     if part == "titles":
         return titles_of(documents)
-    found = collection.queries.values() if part == "queries" else collection.log
-    if not found:
+    texts = collection.queries.values() if part == "queries" else collection.log
+    if not texts:
         raise InputError(
-            f"The collection {collection.name} has no {part}; take its passages or titles."
+            f"The collection {collection.name} must have a {part}. Try its passages or titles."
         )
-    return found
+    return texts

@@ -1,1 +1,1 @@
-"""Private search day by day: what is remembered, paid, looked at and held back before sending."""
+"""Private search: gate, sticky variants, ledger, pre-flight check and mixing."""

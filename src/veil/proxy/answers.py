@@ -1,8 +1,8 @@
-"""What a search tells programs: declared once, for the command line and for the interface.
+"""JSON of a search, declared once for the command line and the HTTP interface.
 
-A number that JSON cannot write (one without bound, or one that is not known) is null. The true
-query is in none of it. What `veil search` prints is often kept in a file: it does not tell which
-draws came out equal to words of the query.
+Numbers that JSON cannot represent (infinite or unknown) are null. No field holds the true
+query. The output of `veil search` is often saved to a file, so it does not reveal which
+samples happened to equal words of the query.
 """
 
 import math
@@ -22,7 +22,7 @@ def _finite(value: object) -> object:
 
 
 def _sendable(text: object) -> object:
-    """Replace halves of characters, which engines can send and UTF-8 cannot hold."""
+    """Replace lone surrogates, which engines accept and UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
 
 
@@ -31,26 +31,26 @@ Text = Annotated[str, BeforeValidator(_sendable)]
 
 
 class Answer(BaseModel):
-    """A document, or a part of one."""
+    """Base of all JSON objects."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
 class CostAnswer(Answer):
-    """What is proved of a release, all in all."""
+    """What is proved about a release in total."""
 
     kind: str
-    epsilon: Figure = Field(description="null where nothing is proved")
+    epsilon: Figure = Field(description="null if nothing is proved")
     metric: str
     unit: str
     caveat: str
-    passed: int = Field(description="words that left as they are: nothing is bounded for them")
-    bits: Figure = Field(description="of a bound on leakage; null for other kinds")
-    says: str = Field(description="all of it in words, whatever the kind")
+    passed: int = Field(description="words sent unchanged: nothing is bounded for them")
+    bits: Figure = Field(description="upper bound of the leakage; null for other kinds")
+    says: str = Field(description="the guarantee in words")
 
     @classmethod
     def of(cls, cost: Guarantee) -> "CostAnswer":
-        """Make it of a guarantee."""
+        """Return the JSON form of a guarantee."""
         epsilon = None if cost.kind == "none" else cost.epsilon
         return cls(
             kind=cost.kind,
@@ -65,21 +65,21 @@ class CostAnswer(Answer):
 
 
 class BudgetAnswer(Answer):
-    """The state of the budget: what was spent in the last 24 hours."""
+    """The budget: what was spent in the last 24 hours."""
 
-    day: str = Field(description="the date on which the 24 hours end, in UTC")
+    day: str = Field(description="UTC date on which the 24 hours end")
     spent: Figure
-    limit: Figure = Field(description="null where there is no limit")
+    limit: Figure = Field(description="null without a limit")
     left: Figure
     unproved: int = Field(description="releases in the 24 hours that no sum covers")
-    bits: Figure = Field(description="leakage of releases that are bounded so, in the 24 hours")
-    bits_limit: Figure = Field(description="null where there is no limit")
+    bits: Figure = Field(description="leakage in the 24 hours, of releases with bounded leakage")
+    bits_limit: Figure = Field(description="null without a limit")
     bits_left: Figure
-    free: datetime | None = Field(description="when the oldest of the sums no longer counts")
+    free: datetime | None = Field(description="when the oldest spending expires")
 
 
 class ItemAnswer(Answer):
-    """One result, as the engine gave it."""
+    """A result, as the engine returned it."""
 
     rank: int
     id: Text
@@ -87,11 +87,11 @@ class ItemAnswer(Answer):
     text: Text
     score: Figure
     link: Text
-    path: Text = Field(description="file of your own that it is of, or nothing")
+    path: Text = Field(description="path of your own file, or empty")
 
 
 class MarkAnswer(Answer):
-    """A piece of a variant, and what it is."""
+    """A piece of a variant and its origin."""
 
     text: Text
     kind: str = Field(description="layout, changed, same, unknown, kept or cover")
@@ -102,22 +102,24 @@ class SeenAnswer(Answer):
 
     text: Text
     marks: list[MarkAnswer]
-    gap: str = Field(description="why it had no answer, or nothing")
+    gap: str = Field(description="why it had no answer, or empty")
 
 
 class StandingAnswer(Answer):
-    """Where the true query stands among the guesses of a local attacker."""
+    """Rank of the true query among the guesses of a local attacker."""
 
     attacker: str
     rank: int
     candidates: int
-    ties: int = Field(description="guesses that stand as high, itself included")
-    last: int = Field(description="the last place of these: the query has any from rank to last")
-    mean: float = Field(description="the mean of these places: the rank that it can expect")
+    ties: int = Field(description="guesses with the same score, including the query")
+    last: int = Field(
+        description=("the last rank of the tie: the query has any rank from rank to last")
+    )
+    mean: float = Field(description="the expected rank: the mean of rank to last")
 
 
 class CheckedAnswer(Answer):
-    """What the local attackers made of the variants before they were sent."""
+    """What the local attackers achieved with the variants before sending."""
 
     standings: list[StandingAnswer]
     waiting: list[str]
@@ -126,7 +128,7 @@ class CheckedAnswer(Answer):
 
 
 class GateAnswer(Answer):
-    """What the sensitivity gate said."""
+    """The decision of the sensitivity gate."""
 
     action: str
     reason: str
@@ -134,133 +136,137 @@ class GateAnswer(Answer):
 
 
 class GroupAnswer(Answer):
-    """The group of fixed texts that was sent, and who else would send the same."""
+    """The cover group that was sent, and which other texts share it."""
 
-    address: int = Field(description="from 0; -1 for a group of an earlier table")
+    address: int = Field(description="group number, from 0; -1 for a group of an earlier table")
     groups: int
-    texts: int = Field(description="texts of the table")
-    known: bool = Field(description="whether the engine had seen the group before")
-    stayed: bool = Field(description="whether it is the group of the query before, near to this")
-    others: list[Text] = Field(description="public texts that have the same group")
-    same: int = Field(description="how many texts of the table have it")
+    texts: int = Field(description="number of texts in the table")
+    known: bool = Field(description="whether the group had been sent before")
+    stayed: bool = Field(description="whether the group of an earlier, similar query was reused")
+    others: list[Text] = Field(description="public texts in the same group")
+    same: int = Field(description="how many texts of the table are in the group")
     session: bool = Field(
-        description="whether another group was sent shortly before: texts that would have stayed"
-        " with that one are then left out of others, same, active and popular"
+        description="whether another group was sent shortly before; others, same, active and"
+        " popular then leave out texts that would have reused that group"
     )
     active: Figure = Field(
         description="how often an engine that knows everything and sees the group is right within"
         " ten guesses, if all texts of the table are equally likely: exact"
     )
     popular: Figure = Field(
-        description="the same if popular texts are likelier; null where nothing is known of that"
+        description="the same if popular texts are likelier; null if popularity is unknown"
     )
     blind: Figure = Field(description="the same as popular, before anything is sent")
     popularity: str = Field(
-        description="where that is from: counts of the texts, or public frequencies of words"
+        description=(
+            "source of the popularity: counts of the texts, or public frequencies of words"
+        )
     )
 
 
 class GapAnswer(Answer):
-    """A variant that was not answered."""
+    """A variant without an answer."""
 
     variant: int = Field(description="its number, from 1")
     reason: str
 
 
 class Search(Answer):
-    """The results of one query, and what they cost: the same at every door."""
+    """The results of a query and their cost, the same in every interface."""
 
     results: list[ItemAnswer]
     network: bool = Field(description="whether variants leave the machine")
     mechanism: str
     size: int
     standing: Locality = Field(
-        description="own: documents of yours on this machine, elsewhere: variants leave it,"
-        " stand-in: on this machine in place of an engine elsewhere"
+        description="own: your own documents on this machine, elsewhere: variants leave the"
+        " machine, stand-in: on this machine in place of a remote engine"
     )
     plain: bool = Field(
-        description="whether the query was searched as it is: sent on request, or not sent at all"
-        " as engine and documents are your own and on this machine"
+        description="whether the query itself was searched: sent on request, or not sent at all"
+        " because engine and documents are your own and on this machine"
     )
-    gaps: list[GapAnswer] = Field(description="variants without an answer, and why")
+    gaps: list[GapAnswer] = Field(description="variants without an answer, with reasons")
     plain_top10_came_back: float | None = Field(
         description="share of the plain search's first ten results that is among ours"
     )
     plain_top10_came_back_deep: float | None = Field(
-        description="the same, of plain search that puts as many documents in order as all"
-        " variants brought: the fair comparison"
+        description="the same for a plain search that ranks as many documents as all variants"
+        " returned: the fair comparison"
     )
-    plain_depth: int | None = Field(description="how many documents that are")
+    plain_depth: int | None = Field(description="number of documents ranked by that plain search")
     protected_words: int
-    kept_words: list[Text] = Field(description="words that passed unchanged by policy")
+    kept_words: list[Text] = Field(description="words kept unchanged by policy")
     cost: CostAnswer
-    seeded: bool = Field(description="whether the draws can be repeated: not private")
-    ledger: bool = Field(description="whether the release is in the ledger, and was counted")
-    note: str = Field(description="what that means, where it is not")
-    spent: Figure = Field(description="what this search added to what was spent")
-    earlier: Figure = Field(description="what other settings released of the query before")
-    bits: Figure = Field(description="what this search added in leakage")
-    earlier_bits: Figure = Field(description="what other settings leaked of the query before")
-    cover: GroupAnswer | None = Field(
-        description="the group, of a mechanism that sends whole groups"
+    seeded: bool = Field(description="whether the samples can be reproduced: not private")
+    ledger: bool = Field(description="whether the release is in the ledger and was counted")
+    note: str = Field(description="what that means, if it is not")
+    spent: Figure = Field(description="epsilon spent by this search")
+    earlier: Figure = Field(
+        description=("epsilon of earlier releases of the query with other settings")
     )
+    bits: Figure = Field(description="bits of leakage added by this search")
+    earlier_bits: Figure = Field(
+        description=("bits of leakage of earlier releases of the query with other settings")
+    )
+    cover: GroupAnswer | None = Field(description="the group, for a mechanism with cover groups")
     reused: int = Field(description="variants that had been released before")
-    shared: int = Field(description="words whose draws came from related queries")
-    sent: int = Field(description="variants that went to the engine now")
-    release: int | None = Field(description="number of the entry in the ledger")
+    shared: int = Field(description="words whose samples came from related queries")
+    sent: int = Field(description="variants sent to the engine now")
+    release: int | None = Field(description="number of the ledger entry")
     budget: BudgetAnswer | None
     gate: GateAnswer
     preflight: CheckedAnswer | None = Field(
-        description="where the query stands among guesses of local attackers; who has the log"
-        " can look it up"
+        description="rank of the query among guesses of local attackers; with the log, it can be"
+        " looked up from this rank"
     )
 
     @classmethod
     def of(
         cls,
-        found: SearchOutcome,
+        outcome: SearchOutcome,
         *,
         network: bool,
         standing: Locality,
         show: int | None = None,
         **more: object,
     ) -> Self:
-        """Make it of what a search found, with its first results and what the door adds."""
-        back, deep = found.back, found.back_deep
-        checked, counted = found.preflight, found.ledger
+        """Return the JSON of a search outcome, with its first `show` results and more fields."""
+        back, deep = outcome.back, outcome.back_deep
+        checked, counted = outcome.preflight, outcome.ledger
         return cls.model_validate(
             {
-                "results": found.results[:show],
+                "results": outcome.results[:show],
                 "network": network,
                 "standing": standing,
-                "mechanism": found.setting.mechanism,
-                "size": found.setting.size,
-                "plain": found.plain,
+                "mechanism": outcome.setting.mechanism,
+                "size": outcome.setting.size,
+                "plain": outcome.plain,
                 "gaps": [
                     {"variant": number, "reason": seen.gap}
-                    for number, seen in enumerate(found.seen, start=1)
+                    for number, seen in enumerate(outcome.seen, start=1)
                     if seen.gap
                 ],
                 "plain_top10_came_back": back[0] / back[1] if back and back[1] else None,
                 "plain_top10_came_back_deep": deep[0] / deep[1] if deep and deep[1] else None,
-                "plain_depth": found.depth or None,
-                "protected_words": found.words,
-                "kept_words": found.kept,
-                "cost": CostAnswer.of(found.cost),
-                "seeded": found.seeded,
+                "plain_depth": outcome.depth or None,
+                "protected_words": outcome.words,
+                "kept_words": outcome.kept,
+                "cost": CostAnswer.of(outcome.cost),
+                "seeded": outcome.seeded,
                 "ledger": counted,
-                "note": HERE if found.here else "" if counted else NO_LEDGER,
-                "spent": found.spent if counted else None,
-                "earlier": found.earlier if counted else None,
-                "bits": found.bits if counted else None,
-                "earlier_bits": found.earlier_bits if counted else None,
-                "cover": found.cover,
-                "reused": found.reused,
-                "shared": found.shared,
-                "sent": found.sent,
-                "release": found.release if counted else None,
-                "budget": found.budget if counted else None,
-                "gate": found.gate,
+                "note": HERE if outcome.here else "" if counted else NO_LEDGER,
+                "spent": outcome.spent if counted else None,
+                "earlier": outcome.earlier if counted else None,
+                "bits": outcome.bits if counted else None,
+                "earlier_bits": outcome.earlier_bits if counted else None,
+                "cover": outcome.cover,
+                "reused": outcome.reused,
+                "shared": outcome.shared,
+                "sent": outcome.sent,
+                "release": outcome.release if counted else None,
+                "budget": outcome.budget if counted else None,
+                "gate": outcome.gate,
                 "preflight": checked,
                 **more,
             }
@@ -268,13 +274,13 @@ class Search(Answer):
 
 
 class FoundAnswer(Search):
-    """The results of one query, and what the engine saw for them, word by word."""
+    """The results of a query, and what the engine saw, word by word."""
 
     variants: list[SeenAnswer]
 
 
 class SearchDocument(Search):
-    """What `veil search` prints: the variants are texts, without what became of each word."""
+    """What `veil search` prints: variants as texts, without the origin of each word."""
 
-    engine: str = Field(description="spec of the engine; of an address its host alone")
+    engine: str = Field(description="spec of the engine; URLs are reduced to their host")
     variants: list[Text]

@@ -1,4 +1,4 @@
-"""One private search from beginning to end: the only door of the page and of its interface."""
+"""The interface of a private search, used by the page and its API."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,11 +10,11 @@ from veil.search.locality import Locality
 
 
 class Desk(Protocol):
-    """What the page asks of the proxy. Everything blocks; call it from a thread."""
+    """A private search. Every method blocks; call it from a thread."""
 
     @property
     def engine(self) -> str:
-        """Spec of the engine, without anything secret."""
+        """Spec of the engine, without secrets."""
         ...
 
     @property
@@ -24,32 +24,32 @@ class Desk(Protocol):
 
     @property
     def standing(self) -> Locality:
-        """What the engine is to the user: see `veil.search.locality.locality`."""
+        """Locality of the engine: see `veil.search.locality.locality`."""
         ...
 
     @property
     def collection(self) -> str:
-        """Name of the documents on this machine that are searched, or nothing."""
+        """Name of the searched documents on this machine, or ""."""
         ...
 
     def gate(self, query: str) -> Decision:
-        """Say what the rules say of a query; nothing is sent."""
+        """Return what the rules decide about a query; nothing is sent."""
         ...
 
     def search(self, query: str, setting: Configuration, *, plain: bool = False) -> SearchOutcome:
-        """Search privately; `plain` sends the query itself, if a rule lets it pass."""
+        """Search privately; `plain` sends the query itself, if a rule allows it."""
         ...
 
     def search_here(self, query: str) -> SearchOutcome:
-        """Search the user's own documents, on this machine, for the query as it is."""
+        """Search the user's own documents on this machine with the query itself."""
         ...
 
     def opened(self, name: str) -> OpenedDocument | None:
-        """Open the file of the user's own that a result is of; None if the index has none."""
+        """Open the user's file of a result; None if it has no file."""
         ...
 
     def search_all(self, queries: Sequence[str], setting: Configuration) -> list[SearchOutcome]:
-        """Search privately for many queries, one after the other."""
+        """Search privately for several queries."""
         ...
 
     def budget(self) -> Budget:
@@ -57,17 +57,17 @@ class Desk(Protocol):
         ...
 
     def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
-        """Return entries of the ledger, newest first, from `before` on."""
+        """Return ledger entries, newest first; with `before`, only those with a lower number."""
         ...
 
     def choose(self, setting: Configuration) -> None:
-        """Keep the setting that the user chose on the page."""
+        """Save the setting the user chose on the page."""
         ...
 
     def chosen(self) -> Configuration | None:
-        """Return the setting that the user chose last, or None."""
+        """Return the setting the user chose last, or None."""
         ...
 
     def forget(self, number: int) -> bool:
-        """Forget an entry; False if there is none."""
+        """Delete a ledger entry; False if there is no such entry."""
         ...

@@ -1,4 +1,4 @@
-"""The folder of personal things, which only its owner can open, and the last audit in it."""
+"""The user's private data folder, and the path of the last audit in it."""
 
 import os
 from pathlib import Path
@@ -10,13 +10,13 @@ from veil.data.files import whole_file
 
 
 def data_folder() -> Path:
-    """Return the folder for the ledger: ``$VEIL_DATA``, else the user's data folder."""
-    chosen = os.environ.get("VEIL_DATA")
-    return Path(chosen) if chosen else Path(platformdirs.user_data_dir("veil"))
+    """Return the folder of the ledger: ``$VEIL_DATA``, else the user's data folder."""
+    folder = os.environ.get("VEIL_DATA")
+    return Path(folder) if folder else Path(platformdirs.user_data_dir("veil"))
 
 
 def private_folder(folder: Path) -> Path:
-    """Make a folder that only its owner can open, or refuse one that others can."""
+    """Create a folder that only its owner can open; reject one that others can."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         state = folder.stat()
@@ -27,10 +27,11 @@ def private_folder(folder: Path) -> Path:
 
 
 def require_private(path: Path, mode: int) -> None:
-    """Refuse a file or folder that others than its owner can use."""
+    """Reject a file or folder that others than its owner can use."""
     if os.name == "posix" and mode & 0o077:
         raise LedgerError(
-            f"Others can read {path}, which is personal; run: chmod go-rwx '{path}'."
+            f"The folder or file {path} must be private, but other users can access it. Run:"
+            f" chmod go-rwx '{path}'."
         )
 
 
@@ -39,7 +40,7 @@ _LONGEST = 65_536  # bytes of a path
 
 
 def note_audit(folder: Path) -> None:
-    """Remember the folder of an audit; whoever can read the note knows no more than its place."""
+    """Save the path of an audit's folder."""
     target = private_folder(data_folder()) / _NAME
     try:
         with whole_file(target, private=True) as part:
@@ -49,7 +50,7 @@ def note_audit(folder: Path) -> None:
 
 
 def noted_audit() -> Path | None:
-    """Return the folder of the last audit, which may be gone since; None if none was noted."""
+    """Return the folder of the last audit, which may no longer exist; None if none was saved."""
     target = data_folder() / _NAME
     try:
         with target.open("rb") as file:
@@ -61,5 +62,5 @@ def noted_audit() -> Path | None:
         raise LedgerError(f"{target} cannot be read ({error.strerror}).") from None
     folder = Path(os.fsdecode(written))
     if len(written) > _LONGEST or b"\0" in written or not folder.is_absolute():
-        raise LedgerError(f"{target} does not name a folder; run 'veil audit' again.")
+        raise LedgerError(f"{target} must name a folder. Run 'veil audit' again.")
     return folder

@@ -1,24 +1,13 @@
-"""The sensitivity gate: rules of the user's own say what may become of a query.
+"""The sensitivity gate: the user's rules decide what may happen to a query.
 
-How the rules read a query: in every way it may be meant, whatever it was typed with.
-
-Full-width and other compatibility characters are taken for the plain ones (NFKC), odd apostrophes
-and hyphens too. Characters that cannot be seen are taken for nothing and for a space: a rule that
-forbids is to match in either case. Letters of another script that look alike are not unmasked.
-
-Rules of the user's own, read from a TOML file and checked; what they say is never quoted.
-A list of what somebody holds to be sensitive is sensitive: messages name the file, the number of
-the rule and the key, and nothing that stands there.
-
-The sensitivity gate: rules of the user's own say what may become of a query.
-The rules are a TOML file; `example_gate` is one with comments::
+The rules are a TOML file; `example_gate` returns one with comments::
 
     [[rule]]
     name = "illness"
     topics = ["illness", "cancer"]
     action = "obfuscate"
 
-A rule matches when any of its conditions does. The strictest one that matches decides: ``refuse``
+A rule matches when any of its conditions does. The strictest matching rule decides: ``refuse``
 before ``obfuscate`` before ``pass``. A query that no rule matches is obfuscated.
 
 ``refuse``
@@ -26,18 +15,23 @@ before ``obfuscate`` before ``pass``. A query that no rule matches is obfuscated
 ``obfuscate``
     The query is obfuscated, even if the user asks for plain sending.
 ``pass``
-    The user may ask for plain sending; without being asked, the query is obfuscated. A rule that
-    lets pass is narrower than the others: **every** word of the query but function words must be
-    covered by the words, topics or kinds of such rules. With ``words = ["weather"]``, "weather
-    tomorrow" is obfuscated unless *tomorrow* is covered, too. What passes is sent as it was typed,
-    and nothing protects it; ``all = true`` lets everything pass that no other rule holds back.
+    The user may ask for plain sending; otherwise the query is obfuscated. These rules are narrower
+    than the others: **every** word of the query except function words must be covered by the
+    words, topics or kinds of such rules. With ``words = ["weather"]``, "weather tomorrow" is
+    obfuscated unless *tomorrow* is covered, too. A query that passes is sent as typed, without
+    protection; ``all = true`` passes everything that no other rule holds back.
 
-Rules that hold back read a query in several ways (see `rules._reading`), and take a word for
-any that it is derived from. They go by spelling: what is spelt out ("john at example dot org",
-"five five five"), misspelt, run together, in another language or in letters that only look alike
-is not found; a word with digits in it is an ``identifier``, not a ``number``. A topic goes by
-WordNet, whatever a word means where it stands. A detector of personal data overlooks much. What
-is not found is obfuscated like everything else, unless ``all = true`` lets it pass on request.
+Rules that hold back match several readings of a query (see `readings`), and all words derived from
+a word. Compatibility characters are normalised (NFKC), as are unusual apostrophes and hyphens.
+Invisible characters are read both as nothing and as a space. Matching is by spelling: text that is
+spelt out ("john at example dot org", "five five five"), misspelt, run together, in another
+language or in look-alike letters of another script is not found; a word with digits in it is an
+``identifier``, not a ``number``. Topics follow WordNet and ignore the context of a word. A
+detector of personal data misses much. A query without matches is obfuscated like any
+other, unless ``all = true`` lets it pass on request.
+
+A list of what somebody considers sensitive is itself sensitive: messages name the file, the
+number of the rule and the key, but never quote a value.
 """
 
 import difflib
@@ -65,17 +59,17 @@ from veil.search.pipeline import MAX_QUERY
 from veil.text.redact.presidio import PresidioFinder
 
 _ODD = str.maketrans("‘’ʼ´`‐‑−。", "'''''---.")
-_BLANKS = frozenset(  # drawn as nothing, though they count as letters, marks or symbols
+_BLANKS = frozenset(  # invisible, although they count as letters, marks or symbols
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
 )
 _HYPHEN = re.compile(r"(?<=[^\W_])-(?=[^\W_])")
-_INSIDE = re.compile(r"[^\w\s'-]|_")  # what parts the words of an address
+_INSIDE = re.compile(r"[^\w\s'-]|_")  # separators of words in an address
 
 
 @brief()
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """A word as it is compared: without case, accents, clitic and hyphens."""
+    """A word in the form that is compared: without case, accents, clitics and hyphens."""
 
     text: str
     kind: Kind
@@ -89,11 +83,11 @@ class QueryWord:
 @brief()
 @dataclass(frozen=True, slots=True)
 class QueryReadings:
-    """The ways to read a query.
+    """The readings of a query.
 
-    `written` holds the query itself, and what it is without characters that cannot be seen;
-    `hidden` says whether there are any. `loose` adds what it is without hyphens, and with the
-    words of its addresses apart.
+    `written` has the query itself and its readings without invisible characters; `hidden` says
+    whether there are any. `loose` adds readings without hyphens and with the words of addresses
+    separated.
     """
 
     written: tuple[str, ...]
@@ -102,14 +96,14 @@ class QueryReadings:
 
 
 def readings(query: str) -> QueryReadings:
-    """Return the ways to read a query, each once, the plainest first."""
-    plain = _even(query)
-    unseen = {character for character in set(plain) if _is_unseen(character)}
-    joined = _even("".join(c for c in plain if c not in unseen)) if unseen else plain
-    apart = "".join(" " if c in unseen else c for c in plain) if unseen else plain
-    written = tuple(dict.fromkeys((plain, joined, apart)))
+    """Return the distinct readings of a query, the most literal first."""
+    literal = _even(query)
+    invisible = {character for character in set(literal) if _is_unseen(character)}
+    joined = _even("".join(c for c in literal if c not in invisible)) if invisible else literal
+    spaced = "".join(" " if c in invisible else c for c in literal) if invisible else literal
+    written = tuple(dict.fromkeys((literal, joined, spaced)))
     loose = (*written, drop_hyphens(joined), _INSIDE.sub(" ", joined))
-    return QueryReadings(written, tuple(dict.fromkeys(loose)), bool(unseen))
+    return QueryReadings(written, tuple(dict.fromkeys(loose)), bool(invisible))
 
 
 def units(text: str) -> list[QueryWord]:
@@ -118,14 +112,14 @@ def units(text: str) -> list[QueryWord]:
     >>> [unit.text for unit in units("The Café's X-RAY, 3 rooms")]
     ['the', 'cafe', 'x', 'ray', '3', 'rooms']
     """
-    found = []
+    words = []
     text = _even(text)
     for token in tokens(text):
         word = text[token.start : token.end]
-        named = token.kind in (Kind.WORD, Kind.IDENTIFIER)
-        parts: Sequence[str] = bare_parts(word) if named else (word.casefold(),)
-        found += [QueryWord(unaccented(part) or part, token.kind) for part in parts]
-    return found
+        is_word = token.kind in (Kind.WORD, Kind.IDENTIFIER)
+        parts: Sequence[str] = bare_parts(word) if is_word else (word.casefold(),)
+        words += [QueryWord(unaccented(part) or part, token.kind) for part in parts]
+    return words
 
 
 def drop_hyphens(text: str) -> str:
@@ -143,7 +137,7 @@ def _even(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_unseen(character: str) -> bool:
-    """Tell whether a character is drawn as nothing, or not known to be drawn as something."""
+    """Return whether a character is invisible, or not known to be visible."""
     if character.isspace():
         return False
     if unicodedata.category(character)[0] == "C" or character in _BLANKS:
@@ -151,22 +145,22 @@ def _is_unseen(character: str) -> bool:
     return "VARIATION SELECTOR" in unicodedata.name(character, "")
 
 
-_Phrase = tuple[frozenset[str], ...]  # the forms of each of its words
+_Phrase = tuple[frozenset[str], ...]  # the forms of each word
 
 
 class PhraseMatcher:
-    """Phrases of rules, by the forms of their first word; a word is a phrase of one."""
+    """Finds the phrases of rules, indexed by the forms of their first word."""
 
     def __init__(self, akin: WordForms) -> None:
         self._akin = akin
         self._starts: dict[str, list[tuple[_Phrase, int]]] = {}
 
     def add(self, words: Sequence[QueryWord], rule: int) -> None:
-        """Add a phrase that a rule names; no words are no phrase."""
+        """Add a phrase of a rule; an empty phrase is ignored."""
         self._add(words, rule, self._akin.forms)
 
     def add_base(self, words: Sequence[QueryWord], rule: int) -> None:
-        """Add a phrase that stands in a dictionary, and is no form of anything else."""
+        """Add a phrase from a dictionary, which is not an inflected form."""
         self._add(words, rule, self._akin.base)
 
     def _add(self, words: Sequence[QueryWord], rule: int, forms: Forms) -> None:
@@ -175,71 +169,71 @@ class PhraseMatcher:
             self._starts.setdefault(form, []).append((phrase, rule))
 
     def found(self, words: Sequence[QueryWord]) -> Iterator[tuple[int, range]]:
-        """Yield the rules whose phrases occur, and the places that they take up."""
+        """Yield the rules whose phrases occur, and the positions of their words."""
         if not self._starts:
             return
         forms = [self._akin.forms(word.text) for word in words]
         for at, own in enumerate(forms):
             for form in own:
                 for phrase, rule in self._starts.get(form, ()):
-                    if _stands(phrase, forms[at : at + len(phrase)]):
+                    if _matches(phrase, forms[at : at + len(phrase)]):
                         yield rule, range(at, at + len(phrase))
 
 
-def _stands(phrase: _Phrase, there: Sequence[frozenset[str]]) -> bool:
-    """Tell whether each word of a phrase is akin to the word that stands there."""
-    return len(phrase) == len(there) and not any(
-        wanted.isdisjoint(own) for wanted, own in zip(phrase, there, strict=True)
+def _matches(phrase: _Phrase, words: Sequence[frozenset[str]]) -> bool:
+    """Return whether a phrase matches the words at a position."""
+    return len(phrase) == len(words) and not any(
+        expected.isdisjoint(forms) for expected, forms in zip(phrase, words, strict=True)
     )
 
 
 _LEVELS = 40  # twice as deep as WordNet is
-_MAX_TERMS = 30_000  # of one rule
+_MAX_TERMS = 30_000  # per rule
 
 
 def topic_terms(
     topics: Sequence[str], where: str, senses: int = 0, report: Report = no_progress
 ) -> list[list[QueryWord]]:
-    """Return the words and compounds that belong to topics; `senses` as in `Thesaurus`.
+    """Return the words and compounds below topics in WordNet; `senses` as in `Thesaurus`.
 
-    Words below a topic that are spelt like a function word, a letter or a number are left out: a
-    "will" is a document, too.
+    Terms spelt like a function word, a letter or a number are left out: a "will" is also
+    a document.
     """
     thesaurus = wordnet(report=report)
-    asked = [" ".join(topic.split()).lower() for topic in topics]
-    found: set[str] = set()
-    for number, topic in enumerate(asked, start=1):
+    names = [" ".join(topic.split()).lower() for topic in topics]
+    terms: set[str] = set()
+    for number, topic in enumerate(names, start=1):
         below = _below(thesaurus, topic, senses)
         if below is None:
             raise ParameterError(
-                f"The 'topics' number {number} of {where} must be a noun that WordNet knows;"
-                " put other words under 'words'."
+                f"The 'topics' number {number} of {where} must be a noun in WordNet. Put other"
+                " words under 'words'."
             )
-        found |= below
-        if len(found) > _MAX_TERMS:
+        terms |= below
+        if len(terms) > _MAX_TERMS:
             raise ParameterError(
-                f"The 'topics' number {number} of {where} must be narrower: with it there are more"
+                f"The 'topics' number {number} of {where} must be narrower: the topics have more"
                 f" than {_MAX_TERMS:,} words."
             )
-    spelt = [units(term) for term in sorted(found | {drop_hyphens(term) for term in found})]
-    return [units(topic) for topic in asked] + [words for words in spelt if _telling(words)]
+    phrases = [units(term) for term in sorted(terms | {drop_hyphens(term) for term in terms})]
+    return [units(topic) for topic in names] + [words for words in phrases if _is_specific(words)]
 
 
-def _telling(words: Sequence[QueryWord]) -> bool:
-    """Tell whether a term has a word of its own in it."""
+def _is_specific(words: Sequence[QueryWord]) -> bool:
+    """Return whether a term has a word that is not a function word, a letter or a number."""
     return any(word.counts and len(word.text) > 1 and not word.text.isdigit() for word in words)
 
 
 def _below(thesaurus: Thesaurus, topic: str, senses: int) -> frozenset[str] | None:
-    """Return synonyms and hyponyms at all levels; None for a word that is not known."""
-    found = thesaurus.synonyms(topic, "NN", senses)
-    found |= thesaurus.hyponyms(topic, "NN", _LEVELS, senses)
-    return found if found or thesaurus.hypernyms(topic, "NN") else None
+    """Return synonyms and hyponyms at all levels; None for an unknown word."""
+    terms = thesaurus.synonyms(topic, "NN", senses)
+    terms |= thesaurus.hyponyms(topic, "NN", _LEVELS, senses)
+    return terms if terms or thesaurus.hypernyms(topic, "NN") else None
 
 
 MAX_NAME = 60
-_MAX_BYTES = 2**20  # of a file of rules
-_LOWEST_SCORE = 0.4  # Presidio gives a telephone number without further hints as much
+_MAX_BYTES = 2**20  # size of a file of rules
+_LOWEST_SCORE = 0.4  # Presidio's score of a telephone number without context
 _CONDITIONS = ("words", "topics", "kinds", "pii", "all")
 _PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
 _WANTED = {
@@ -262,26 +256,26 @@ _WANTED = {
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME)]
 Entity = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{0,59}$")]
-Written = Literal["number", "email", "url", "identifier", "symbol"]  # Kind, but for plain words
+Written = Literal["number", "email", "url", "identifier", "symbol"]  # Kind, without plain words
 
 
 class Rule(BaseModel):
-    """One ``[[rule]]``: it matches a query when any of its conditions does.
+    """A ``[[rule]]``: it matches a query when any of its conditions does.
 
     Attributes
     ----------
     name
         Shown on the page.
     action
-        What becomes of a query that matches.
+        What happens to a matching query.
     words
-        Words and phrases, whatever their case, accents and inflection.
+        Words and phrases, ignoring case, accents and inflection.
     topics
-        Nouns of WordNet; each stands for itself and all that is below it.
+        Nouns of WordNet, including everything below them.
     kinds
-        Sorts of words, by their spelling: see `veil.corpus.tokens.Kind`.
+        Kinds of words by spelling: see `veil.corpus.tokens.Kind`.
     pii, pii_score
-        Entities of Presidio, and how sure it must be.
+        Entities of Presidio, and the minimum score.
     everything
         Written ``all``: matches every query.
     """
@@ -299,7 +293,7 @@ class Rule(BaseModel):
 
 
 class Rules(BaseModel):
-    """A file of rules, in their order; `pii_model` names a spaCy pipeline for Presidio."""
+    """The rules of a file, in order; `pii_model` names a spaCy pipeline for Presidio."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -316,97 +310,95 @@ def read_rules(path: Path) -> Rules:
     except OSError as error:
         raise InputError(f"The rules {path} cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:
-        raise InputError(f"The rules {path} are not UTF-8; convert them.") from None
+        raise InputError(f"The rules {path} must be UTF-8 text. Convert the file.") from None
     if len(raw) > _MAX_BYTES:
-        raise InputError(f"{path} is larger than a file of rules can be, which is 1 MiB.")
+        raise InputError(f"The rules {path} must be at most 1 MiB. Remove some rules.")
     return parse_rules(text, path.name)
 
 
 def parse_rules(text: str, name: str) -> Rules:
-    """Read rules from the text of a TOML file called `name`."""
+    """Parse rules from the text of a TOML file called `name`."""
     try:
-        found = tomllib.loads(text)
+        document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        place = _PLACE.search(str(error))
-        look = f": look at {place[1].replace('end of document', 'its end')}" if place else ""
-        raise InputError(f"{name} is not a TOML file{look}.") from None
+        position = _PLACE.search(str(error))
+        look = f": look at {position[1].replace('end of document', 'its end')}" if position else ""
+        raise InputError(f"{name} must be a valid TOML file{look}.") from None
     try:
-        rules = Rules.model_validate(found)
+        rules = Rules.model_validate(document)
     except ValidationError as error:
         raise ParameterError(_sentence(error.errors()[0], name)) from None
-    for complaint in _complaints(rules.rule, found, name):
+    for complaint in _complaints(rules.rule, document, name):
         raise ParameterError(complaint)
     return rules
 
 
 def numbered(number: int, name: str) -> str:
-    """Name a rule by its place in the file, which gives nothing away."""
+    """Return a rule's number and file, which reveal nothing about it."""
     return f"[[rule]] {number + 1} of {name}"
 
 
-def _complaints(rules: Sequence[Rule], found: Mapping[str, Any], name: str) -> Iterator[str]:
-    """Yield what is wrong with rules whose keys are right, one by one."""
+def _complaints(rules: Sequence[Rule], document: Mapping[str, Any], name: str) -> Iterator[str]:
+    """Yield what is wrong with rules whose keys are valid."""
     names: dict[str, int] = {}
-    for number, (rule, table) in enumerate(zip(rules, found.get("rule", ()), strict=True)):
+    for number, (rule, table) in enumerate(zip(rules, document.get("rule", ()), strict=True)):
         where = numbered(number, name)
         first = names.setdefault(rule.name.casefold(), number)
         if first != number:
-            yield f"The 'name' of {where} must not be that of [[rule]] {first + 1} as well."
+            yield f"The 'name' of {where} must not be the name of [[rule]] {first + 1} as well."
         if not rule.name.isprintable():
-            yield f"The 'name' of {where} must hold characters that can be seen, and no others."
+            yield f"The 'name' of {where} must have visible characters only."
         if not (rule.words or rule.topics or rule.kinds or rule.pii or rule.everything):
             yield f"{where} must have at least one condition: {', '.join(_CONDITIONS)}."
         if rule.pii and rule.action == "pass":
             yield (
-                f"{where} must not have 'pii' with action = \"pass\": what a detector finds is no"
+                f"{where} must not have 'pii' with action = \"pass\": a detected entity is no"
                 " reason to send a query plainly."
             )
         if "pii_score" in table and not rule.pii:
-            yield f"{where} must have 'pii' for its 'pii_score' to mean anything."
+            yield f"{where} must have 'pii' if it has 'pii_score'."
 
 
 def _sentence(detail: ErrorDetails, name: str) -> str:
-    """Render one of pydantic's errors without the value."""
-    place = detail["loc"]
-    nested = len(place) > 2 and place[0] == "rule"
-    where = numbered(int(place[1]), name) if nested else name
-    key, *rest = place[2:] if nested else place
+    """Return one of pydantic's errors as a sentence, without the value."""
+    path = detail["loc"]
+    nested = len(path) > 2 and path[0] == "rule"
+    where = numbered(int(path[1]), name) if nested else name
+    key, *rest = path[2:] if nested else path
     keys = _keys(Rule if nested else Rules)
     if detail["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(key), keys, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else "."
-        return f"{where} has a key that there is not{hint} There are: {', '.join(keys)}."
+        matches = difflib.get_close_matches(str(key), keys, n=1)
+        hint = f"; did you mean '{matches[0]}'?" if matches else "."
+        return f"{where} has an unknown key{hint} Valid keys: {', '.join(keys)}."
     if detail["type"] == "missing":
         return f"{where} must have '{key}'."
-    wanted = _WANTED.get(detail["type"], "of another type")
+    expected = _WANTED.get(detail["type"], "of another type")
     ordinal = f" number {int(rest[0]) + 1}" if rest else ""
-    return f"The '{key}'{ordinal} of {where} must be {wanted.format(**detail.get('ctx', {}))}."
+    return f"The '{key}'{ordinal} of {where} must be {expected.format(**detail.get('ctx', {}))}."
 
 
 def _keys(model: type[BaseModel]) -> list[str]:
     return [field.alias or key for key, field in model.model_fields.items()]
 
 
-_SHOWN = 5  # names in one sentence
+_SHOWN = 5  # names in a sentence
 
-NO_RULES = "There are no rules, so that every query is obfuscated."
-NO_MATCH = "None of your rules matches, so that the query is obfuscated."
-HIDDEN = (
-    "Obfuscated: the query holds characters that cannot be seen, which no rule on words lets pass."
-)
-UNCHECKED = "Refused: your rules could not be checked on this query, so that it must not be sent."
+NO_RULES = "There are no rules, so every query is obfuscated."
+NO_MATCH = "None of your rules matches, so the query is obfuscated."
+HIDDEN = "Obfuscated: the query has invisible characters, which no rule on words lets pass."
+UNCHECKED = "Refused: your rules could not be checked on this query, so it must not be sent."
 
 
 def too_long_reason(limit: int) -> str:
-    """Say that the rules are checked on shorter queries only."""
+    """Explain that the rules are only checked on shorter queries."""
     return f"Refused: your rules are checked on queries of at most {limit:,} characters."
 
 
 def refusal_reason(rules: Sequence[Rule]) -> str:
-    """Say which rules refuse, and why they should."""
+    """Name the rules that refuse, and explain why."""
     written = all(not (rule.words or rule.topics or rule.everything) for rule in rules)
     why = (
-        "no obfuscation is sure to hide a name, a number or an address that is written out"
+        "no obfuscation is certain to hide a name, number or address that is written out"
         if written
         else "such queries are not sent in any form"
     )
@@ -414,17 +406,17 @@ def refusal_reason(rules: Sequence[Rule]) -> str:
 
 
 def obfuscation_reason(rules: Iterable[Rule]) -> str:
-    """Say which rules keep a query from being sent plainly."""
+    """Name the rules that prevent plain sending."""
     return f"Obfuscated by {_yours(rules)}: such queries are never sent plainly."
 
 
 def partial_reason(rules: Iterable[Rule]) -> str:
-    """Say that rules would let pass a part of the query only."""
+    """Explain that rules would let only part of the query pass."""
     return f"Obfuscated: {_yours(rules)} would let pass some words of the query, but not all."
 
 
 def pass_reason(rules: Iterable[Rule]) -> str:
-    """Say what a rule that lets pass means."""
+    """Explain what a rule with action "pass" allows."""
     return f"Obfuscated unless you ask for plain sending, which {_yours(rules)} would let pass."
 
 
@@ -432,22 +424,24 @@ def _yours(rules: Iterable[Rule]) -> str:
     names = [f"'{rule.name}'" for rule in rules]
     if len(names) == 1:
         return f"your rule {names[0]}"
-    shown, left = names[:_SHOWN], len(names) - _SHOWN
-    last = f"{left} more" if left > 0 else shown.pop()
+    shown, rest = names[:_SHOWN], len(names) - _SHOWN
+    last = f"{rest} more" if rest > 0 else shown.pop()
     return f"your rules {', '.join(shown)} and {last}"
 
 
 class Gate:
-    """Rules, ready to decide. It sends nothing, and fails closed: what it cannot check it refuses.
+    """Rules that are ready to decide on queries. A query that cannot be checked is refused.
 
-    Build one with `load` or `empty`. It does not change, and may be asked by many threads.
+    Build one with `load` or `empty`. It sends nothing, is immutable and thread-safe.
     """
 
     def __init__(self, rules: Rules, where: str, report: Report = no_progress) -> None:
         self._rules = rules.rule
         self._open = [rule.action == "pass" for rule in self._rules]
-        held = any(rule.words or rule.topics for rule in self._rules if rule.action != "pass")
-        self._strict = PhraseMatcher(loose_forms() if held else strict_forms())
+        restrictive = any(
+            rule.words or rule.topics for rule in self._rules if rule.action != "pass"
+        )
+        self._strict = PhraseMatcher(loose_forms() if restrictive else strict_forms())
         self._pass = PhraseMatcher(strict_forms())
         for number, rule in enumerate(self._rules):
             self._learn(number, rule, numbered(number, where), report)
@@ -460,7 +454,7 @@ class Gate:
 
     @classmethod
     def load(cls, path: Path, report: Report = no_progress) -> Self:
-        """Read rules from a TOML file; everything that they need is made ready."""
+        """Read rules from a TOML file, and prepare everything they need."""
         rules = read_rules(path)
         if rules.pii_model and (folder := path.parent / rules.pii_model).is_dir():
             rules = rules.model_copy(update={"pii_model": str(folder.resolve())})
@@ -476,56 +470,57 @@ class Gate:
         return len(self._rules)
 
     def decide(self, query: str) -> Decision:
-        """Say what may become of a query, and why, without quoting it."""
+        """Return what may happen to a query and why, without quoting it."""
         if not self._rules:
             return Decision("obfuscate", NO_RULES)
         try:
             if len(query) > MAX_QUERY or len((read := readings(query)).written[0]) > MAX_QUERY:
                 return Decision("refuse", too_long_reason(MAX_QUERY))
             return self._decided(read)
-        except Exception:  # noqa: BLE001 - whatever it is, it must neither pass nor be told
+        except Exception:  # noqa: BLE001 - no error may pass the query or quote it
             return Decision("refuse", UNCHECKED)
 
     def _learn(self, number: int, rule: Rule, where: str, report: Report) -> None:
-        """Take up the words and topics of a rule."""
         phrases = self._pass if self._open[number] else self._strict
-        for place, term in enumerate(rule.words, start=1):
+        for position, term in enumerate(rule.words, start=1):
             ways = [words for text in readings(term).loose if (words := units(text))]
             if not ways:
-                raise ParameterError(f"The 'words' number {place} of {where} must hold a word.")
+                raise ParameterError(
+                    f"The 'words' number {position} of {where} must contain a word."
+                )
             for words in ways:
                 phrases.add(words, number)
         if rule.topics:
-            senses = 1 if self._open[number] else 0  # to let pass, only the commonest
+            senses = 1 if self._open[number] else 0  # "pass" counts only the commonest sense
             for words in topic_terms(rule.topics, where, senses, report):
                 phrases.add_base(words, number)
 
     def _decided(self, query: QueryReadings) -> Decision:
-        held = [self._rules[number] for number in sorted(self._holding(query))]
-        if not held:
+        restrictive = [self._rules[number] for number in sorted(self._holding(query))]
+        if not restrictive:
             return self._passing(query)
-        names = tuple(rule.name for rule in held)
-        if refusing := [rule for rule in held if rule.action == "refuse"]:
+        names = tuple(rule.name for rule in restrictive)
+        if refusing := [rule for rule in restrictive if rule.action == "refuse"]:
             return Decision("refuse", refusal_reason(refusing), names)
-        return Decision("obfuscate", obfuscation_reason(held), names)
+        return Decision("obfuscate", obfuscation_reason(restrictive), names)
 
     def _holding(self, query: QueryReadings) -> set[int]:
-        """Return the rules that match and do not let pass."""
-        found = {rule for text in query.loose for rule, _ in self._strict.found(units(text))}
+        """Return the matching rules that hold the query back."""
+        matches = {rule for text in query.loose for rule, _ in self._strict.found(units(text))}
         kinds = {unit.kind for text in query.written for unit in units(text)}
         scores = self._scores(query.written)
         for number, rule in enumerate(self._rules):
             sure = any(scores.get(entity, 0.0) >= rule.pii_score for entity in rule.pii)
             if not self._open[number] and (rule.everything or sure or kinds & set(rule.kinds)):
-                found.add(number)
-        return found
+                matches.add(number)
+        return matches
 
     def _scores(self, texts: Sequence[str]) -> dict[str, float]:
         if self._detector is None:
             return {}
-        ask = partial(self._detector.scores, entities=self._entities)
-        found = [ask(text) for text in texts]
-        return {key: max(one.get(key, 0.0) for one in found) for key in self._entities}
+        score = partial(self._detector.scores, entities=self._entities)
+        results = [score(text) for text in texts]
+        return {key: max(result.get(key, 0.0) for result in results) for key in self._entities}
 
     def _passing(self, query: QueryReadings) -> Decision:
         """Decide on a query that no rule holds back."""
@@ -547,7 +542,7 @@ class Gate:
         return Decision("pass", pass_reason(rules), tuple(rule.name for rule in rules))
 
     def _of_a_kind(self, words: Sequence[QueryWord]) -> Iterator[tuple[int, range]]:
-        """Yield the rules that let pass sorts of words, and the places of these."""
+        """Yield the "pass" rules that match by kind, and the positions of the words."""
         for number, rule in enumerate(self._rules):
             for place, word in enumerate(words):
                 if self._open[number] and word.kind in rule.kinds:
@@ -555,5 +550,5 @@ class Gate:
 
 
 def example_gate() -> str:
-    """Return a file of rules with comments, to start from."""
+    """Return the text of a commented example file of rules."""
     return resources.files("veil.proxy").joinpath("example-gate.toml").read_text("utf-8")

@@ -1,9 +1,8 @@
-"""One door for all searches: their variants are mixed, sent once, and answered again from memory.
+"""Mix the variants of all searches: each is sent once, and answers are remembered.
 
-One door for all searches: their variants are mixed, sent once, and answered again from memory.
-The variants of all searches under way wait in one pool, from which they are taken in random order.
-Each goes to the engine in a call of its own. This hides neither the address, nor when a search is
-made, nor what its variants have in common.
+The variants of all active searches wait in one pool and leave it in random order. Each is sent to
+the engine in a separate call. This hides neither the IP address, nor the time of a search, nor
+what its variants have in common.
 """
 
 import heapq
@@ -31,16 +30,16 @@ from veil.search.engines.network.remote import (
     unsendable,
 )
 
-Key = tuple[str, int]  # a variant, and how many items were asked for
+Key = tuple[str, int]  # a variant, and the number of requested results
 Answer = tuple[Hit, ...]
-Outcome = Answer | str | BaseException  # hits, a reason for none, or a fault of ours
+Outcome = Answer | str | BaseException  # hits, the reason for a missing answer, or a bug
 
 
 class SendJob:
-    """One variant to be sent once, for all searches that want it.
+    """A variant to be sent once for all searches that need it.
 
-    `began` tells that an engine has it, `cause` for which search it was handed over, `keep` that
-    its answer may be remembered.
+    `began` is whether it was handed to the engine, `cause` the search it was sent for, `keep`
+    whether its answer may be remembered.
     """
 
     __slots__ = ("began", "cause", "k", "keep", "searches", "variant")
@@ -55,26 +54,26 @@ class SendJob:
 
     @property
     def key(self) -> Key:
-        """Jobs of the same key are the same."""
+        """Jobs with the same key are the same."""
         return self.variant, self.k
 
     def begin(self) -> None:
-        """Count it as sent, as it is handed to the engine."""
+        """Count it as sent, when it is handed to the engine."""
         self.began = True
         self.cause = self.searches[0]
         self.cause.sent += 1
 
     def take_back(self) -> None:
-        """Count it as not sent: the engine could not be reached."""
+        """Count it as not sent, because the engine could not be reached."""
         if self.cause is not None:
             self.cause.sent -= 1
 
 
 class MixedSearch:
-    """One search: what came for each of its variants, and the jobs that are still open.
+    """A search: the outcomes of its variants, and its open jobs.
 
-    `sent` counts the variants that went to the engine because of it; `fault` is a fault of the
-    program, not of the engine. Whoever uses it holds the lock.
+    `sent` counts the variants sent to the engine for it; `fault` is a bug rather than an error of
+    the engine. Callers must hold the lock.
     """
 
     __slots__ = ("_arrived", "_failed", "deadline", "fault", "open", "outcomes", "over", "sent")
@@ -91,22 +90,22 @@ class MixedSearch:
 
     @property
     def waits(self) -> bool:
-        """Whether more may come that matters."""
+        """Whether outcomes that matter may still arrive."""
         return bool(self.open) and self.fault is None
 
     def wait_for(self, job: SendJob) -> None:
-        """Take part in a job."""
+        """Join a job."""
         job.searches.append(self)
         self.open.add(job)
 
     def leave(self, job: SendJob, reason: str) -> None:
-        """Wait for a job no longer."""
+        """Stop waiting for a job."""
         job.searches.remove(self)
         self.open.discard(job)
         self.outcomes[job.variant] = reason
 
     def note(self, job: SendJob, outcome: Outcome) -> bool:
-        """Take in what came of a job; False when it is of no use to send more."""
+        """Record the outcome of a job; False if sending more is pointless."""
         self.open.discard(job)
         if isinstance(outcome, BaseException):
             self.fault = outcome
@@ -120,83 +119,83 @@ class MixedSearch:
 
 MOST_ANSWERS = 5_000
 MOST_CHARACTERS = 50_000_000  # of all answers together
-_PER_HIT = 300  # characters that the strings, the number and the tuple of a hit are counted for
+_PER_HIT = 300  # overhead of a hit's objects, counted in characters
 
 
-class _Kept(NamedTuple):
+class _CacheEntry(NamedTuple):
     until: float
     hits: Answer
     size: int
 
 
 class AnswerCache:
-    """What was answered in the last seconds; never written down: it tells what was sent.
+    """Answers of the last seconds, in memory only because they reveal what was sent.
 
-    An answer is not renewed by being used. The oldest make room for new ones.
+    Use does not renew an answer. The oldest answers are dropped first.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._kept: OrderedDict[Key, _Kept] = OrderedDict()  # the oldest first
+        self._kept: OrderedDict[Key, _CacheEntry] = OrderedDict()  # the oldest first
         self._size = 0
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def find(self, key: Key, now: float) -> Answer | None:
-        """Return the answer to a variant; None if there is none any more."""
-        kept = self._kept.get(key)
-        return kept.hits if kept is not None and now < kept.until else None
+        """Return the remembered answer to a variant, or None."""
+        entry = self._kept.get(key)
+        return entry.hits if entry is not None and now < entry.until else None
 
     def keep(self, key: Key, hits: Answer, now: float) -> None:
-        """Keep an answer, unless it is too large."""
+        """Remember an answer, unless it is too large."""
         size = len(key[0]) + sum(
             len(hit.id) + len(hit.title) + len(hit.text) + _PER_HIT for hit in hits
         )
         if not self._seconds or size > MOST_CHARACTERS:
             return
         self._drop(key)
-        self._kept[key] = _Kept(now + self._seconds, hits, size)
+        self._kept[key] = _CacheEntry(now + self._seconds, hits, size)
         self._size += size
         while len(self._kept) > MOST_ANSWERS or self._size > MOST_CHARACTERS:
             self._drop(next(iter(self._kept)))
 
     def expire(self, now: float) -> None:
-        """Drop what is too old."""
+        """Drop expired answers."""
         while self.soonest() <= now:
             self._drop(next(iter(self._kept)))
 
     def soonest(self) -> float:
-        """Return when the oldest answer expires; infinity where there is none."""
+        """Return when the oldest answer expires; infinity if there is none."""
         return next(iter(self._kept.values())).until if self._kept else float("inf")
 
     def forget(self) -> None:
-        """Drop everything."""
+        """Drop all answers."""
         self._kept.clear()
         self._size = 0
 
     def _drop(self, key: Key) -> None:
-        kept = self._kept.pop(key, None)
-        self._size -= kept.size if kept is not None else 0
+        entry = self._kept.pop(key, None)
+        self._size -= entry.size if entry is not None else 0
 
 
-def join_answers(found: Sequence[Answer | str], k: int, sent: int) -> Ranking:
-    """Put answers into one ranking, in their order; `sent` variants left for them.
+def join_answers(answers: Sequence[Answer | str], k: int, sent: int) -> Ranking:
+    """Return answers as one ranking, in order; `sent` variants were sent for them.
 
     Raises
     ------
     EngineError
-        If there is no answer at all; the message is the commonest reason, where there is one of
-        those that were sent.
+        If there is no answer at all; the message is the commonest reason, preferably one of a
+        variant that was sent.
     """
-    gaps = [str(each) if isinstance(each, str) else "" for each in found]
+    gaps = [str(answer) if isinstance(answer, str) else "" for answer in answers]
     if gaps and all(gaps):
         raise EngineError(commonest(gaps), sent=sent)
-    return ranking([each if isinstance(each, tuple) else () for each in found], k, gaps)
+    return ranking([answer if isinstance(answer, tuple) else () for answer in answers], k, gaps)
 
 
 def single_answer(answer: Ranking) -> Answer | str:
-    """Return the only list of a ranking, without what pads it; or why it has no answer."""
+    """Return the only list of a ranking without padding, or why it has no answer."""
     if answer.gaps and answer.gaps[0]:
         return answer.gaps[0]
     texts = answer.texts or ("",) * len(answer.items)
@@ -213,7 +212,7 @@ _RANDOM = secrets.SystemRandom()
 
 
 class WaitingPool:
-    """The pending jobs of all searches; whoever uses it holds a lock."""
+    """The pending jobs of all searches; callers must hold a lock."""
 
     def __init__(self) -> None:
         self._later: list[tuple[float, int, SendJob]] = []  # a heap, by the time they are due
@@ -224,12 +223,12 @@ class WaitingPool:
         return len(self._later) + len(self._due)
 
     def add(self, job: SendJob, now: float, spread: float) -> None:
-        """Let a job wait for a uniformly random time from nothing to `spread` seconds."""
+        """Add a job that becomes due after a uniformly random time of at most `spread` seconds."""
         due = now + _RANDOM.uniform(0.0, spread)
         heapq.heappush(self._later, (due, next(self._count), job))
 
     def take(self, now: float) -> SendJob | None:
-        """Take any job that is due, each as likely as the others; None if none is."""
+        """Remove and return a uniformly random job that is due; None if there is none."""
         while self._later and self._later[0][0] <= now:
             self._due.append(heapq.heappop(self._later)[2])
         if not self._due:
@@ -239,19 +238,19 @@ class WaitingPool:
         return self._due.pop()
 
     def soonest(self) -> float:
-        """Return when the next job is due, where none is yet; infinity where there is none."""
+        """Return when the next job becomes due; infinity if none is waiting."""
         return self._later[0][0] if self._later else float("inf")
 
     def withdraw(self, jobs: AbstractSet[SendJob]) -> None:
-        """Drop jobs, wherever they stand."""
+        """Remove jobs."""
         self._due = [job for job in self._due if job not in jobs]
-        self._later = [each for each in self._later if each[2] not in jobs]
+        self._later = [item for item in self._later if item[2] not in jobs]
         heapq.heapify(self._later)
 
 
-WORKERS = 4  # where an engine does not say how many requests it takes at a time
+WORKERS = 4  # default for engines that do not declare their concurrency
 MOST_WORKERS = 64
-_PARTING = 1.0  # seconds that closing waits for threads to end
+_PARTING = 1.0  # seconds that `close` waits for threads to end
 
 _TOO_MANY = f"{NOT_SENT}too many before it failed."
 _STOPPED = f"{NOT_SENT}the program was stopped."
@@ -259,15 +258,15 @@ _STOPPED = f"{NOT_SENT}the program was stopped."
 
 @dataclass(frozen=True, slots=True)
 class EngineAnswer:
-    """What an engine answered.
+    """The answer of an engine.
 
     Attributes
     ----------
     ranking
-        One list per query, in their order; its `gaps` say which had no answer, and why.
+        One list per query, in order; `gaps` has the reason for each missing answer.
     sent
-        How many distinct variants went to the engine now. Those are not counted whose answer was
-        remembered, or which another search had sent already.
+        Number of distinct variants sent to the engine now, without those whose answer was
+        remembered or that another search had already sent.
     """
 
     ranking: Ranking
@@ -275,24 +274,25 @@ class EngineAnswer:
 
 
 class Mixer:
-    """An engine that hands the variants of all searches to another one, mixed.
+    """An engine that forwards the variants of all searches to another engine, mixed.
 
-    An engine on this machine is asked at once with all variants, one search at a time: nobody
-    watches there. Use one mixer for all searches, from as many threads as there are.
+    A local engine gets all variants of a search at once, one search at a time, because nobody
+    observes it. Use one mixer for all searches; it is thread-safe.
 
     Parameters
     ----------
     engine
-        Who answers.
+        The engine that answers.
     spread
-        Seconds over which the variants of a search are spread, each to a random moment. With 0
-        they are sent as soon as there is a free thread.
+        Seconds over which the variants of a search are spread, each sent at a random time. With 0,
+        they are sent as soon as a thread is free.
     remember
-        Seconds for which an answer is kept in memory: asking again sends nothing. 0 keeps none.
+        Seconds for which answers are remembered, so that repeating a query sends nothing. 0 turns
+        it off.
     timeout
-        Seconds that a search may take, from the end of the spread.
+        Seconds a search may take after the spread.
     workers
-        Threads, and so variants under way at a time; the engine's own `concurrency` if not given.
+        Threads, and thus concurrent variants; by default the engine's `concurrency`.
     """
 
     def __init__(
@@ -310,10 +310,10 @@ class Mixer:
         self._workers = _workers(engine, workers)
         self._answers = AnswerCache(_seconds("remember", remember, 0, 86_400))
         self._pool = WaitingPool()
-        self._flights: dict[Key, SendJob] = {}  # pending, or at the engine
+        self._flights: dict[Key, SendJob] = {}  # pending or sent
         self._lock = threading.Lock()
-        self._news = threading.Condition(self._lock)  # for the threads: a job, or the end
-        self._turn = threading.Lock()  # local engines: a stemmer is for one thread at a time
+        self._news = threading.Condition(self._lock)  # signals a new job, or the end
+        self._turn = threading.Lock()  # local engines: stemmers are not thread-safe
         self._threads: list[threading.Thread] = []
         self._closed = False
 
@@ -324,20 +324,20 @@ class Mixer:
 
     @property
     def collection(self) -> object:
-        """The collection that the engine searches; there is no such attribute if it has none."""
+        """The collection the engine searches; `AttributeError` if the engine has no collection."""
         return cast(Any, self._engine).collection
 
     def search(self, queries: Sequence[Released], k: int) -> Ranking:
-        """Answer each query with at most `k` items, best first."""
+        """Return at most `k` results for each query, best first."""
         return self.ask(queries, k).ranking
 
     def ask(self, queries: Sequence[Released], k: int) -> EngineAnswer:
-        """Answer each query, and say how many variants had to be sent for it.
+        """Answer each query, and count the variants that had to be sent.
 
         Raises
         ------
         EngineError
-            If no query at all was answered; the message is the commonest reason.
+            If no query was answered; the message is the commonest reason.
         """
         check_call(queries, k, network=self.network)
         if not self.network:
@@ -349,18 +349,18 @@ class Mixer:
             with self._lock:
                 self._queue(search, queries, int(k))
                 self._await(search)
-        finally:  # also when the caller is interrupted: what is pending is not sent any more
+        finally:  # also when the caller is interrupted: pending variants are not sent
             with self._lock:
                 self._leave(search)
         if search.fault is not None:
             raise search.fault
-        found = [search.outcomes[query] for query in queries]
-        return EngineAnswer(join_answers(found, int(k), search.sent), search.sent)
+        answers = [search.outcomes[query] for query in queries]
+        return EngineAnswer(join_answers(answers, int(k), search.sent), search.sent)
 
     def recall(self, queries: Sequence[Released], k: int) -> Ranking | None:
-        """Return what was answered lately to all of these queries; None if any is missing.
+        """Return the remembered answers to all of these queries; None if any is missing.
 
-        Whoever is given it need ask nobody. A local engine is always asked.
+        With these, nothing need be sent. Local engines always return None.
         """
         check_call(queries, k, network=self.network)
         if not self.network:
@@ -368,20 +368,20 @@ class Mixer:
         with self._lock:
             self._require_open()
             now = _now()
-            found = [self._answers.find((query, int(k)), now) for query in queries]
-        if any(each is None for each in found):
+            answers = [self._answers.find((query, int(k)), now) for query in queries]
+        if any(answer is None for answer in answers):
             return None
-        return join_answers([each for each in found if each is not None], int(k), 0)
+        return join_answers([answer for answer in answers if answer is not None], int(k), 0)
 
     def forget(self) -> None:
-        """Remember no answer, not even of what is under way."""
+        """Forget all answers, including those still under way."""
         with self._lock:
             self._answers.forget()
             for job in self._flights.values():
                 job.keep = False
 
     def close(self) -> None:
-        """Send nothing any more: what is pending has a gap, what is under way is not awaited."""
+        """Stop sending: pending variants get no answer, and those under way are not awaited."""
         with self._lock:
             self._closed = True
             self._answers.forget()
@@ -407,19 +407,19 @@ class Mixer:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise EngineError("The search was closed, and asks nobody any more; open it again.")
+            raise EngineError("The search is closed and sends nothing. Open it again.")
 
     def _queue(self, search: MixedSearch, queries: Sequence[Released], k: int) -> None:
-        """Put what is neither known nor under way into the pool, all at once."""
+        """Add the variants that are neither remembered nor under way to the pool, all at once."""
         self._require_open()
         now = _now()
         for variant in dict.fromkeys(queries):
-            known = unsendable(variant) or self._answers.find((variant, k), now)
-            if known is not None:
-                search.outcomes[variant] = known
+            outcome = unsendable(variant) or self._answers.find((variant, k), now)
+            if outcome is not None:
+                search.outcomes[variant] = outcome
                 continue
             job = self._flights.get((variant, k)) or SendJob(variant, k)
-            search.wait_for(job)  # first of all: a job that nobody waits for is not sent
+            search.wait_for(job)  # before adding it: a job nobody waits for is not sent
             if job.key not in self._flights:
                 self._flights[job.key] = job
                 self._pool.add(job, now, self._spread)
@@ -428,7 +428,7 @@ class Mixer:
         self._news.notify_all()
 
     def _hire(self) -> None:
-        """Start threads as they are needed; they end with the program."""
+        """Start the threads that are needed; they end with the program."""
         while len(self._threads) < min(self._workers, len(self._flights)):
             name = f"veil-mixer-{len(self._threads) + 1}"
             thread = threading.Thread(target=self._work, name=name, daemon=True)
@@ -436,22 +436,22 @@ class Mixer:
             self._threads.append(thread)
 
     def _await(self, search: MixedSearch) -> None:
-        """Wait until all is done, or broken, or the time is over, or the program stops."""
-        while search.waits and not self._closed and (left := search.deadline - _now()) > 0:
-            search.over.wait(left)
+        """Wait for the outcomes, an error, the timeout or the end of the program."""
+        while search.waits and not self._closed and (remaining := search.deadline - _now()) > 0:
+            search.over.wait(remaining)
 
     def _leave(self, search: MixedSearch) -> None:
-        """Let go of all that is still open."""
+        """Leave all open jobs."""
         late = f"within {self._timeout:g} s"
         self._withdraw(
             search, _STOPPED if self._closed else f"{NOT_SENT}its turn did not come {late}."
         )
         when = "before the program was stopped" if self._closed else late
         for job in list(search.open):
-            search.leave(job, f"The query was sent, and had no answer {when}.")
+            search.leave(job, f"The query was sent but not answered {when}.")
 
     def _withdraw(self, search: MixedSearch, reason: str) -> None:
-        """Take back what a search has not sent yet, unless another one wants it, too."""
+        """Withdraw the unsent jobs of a search, unless another search needs them."""
         unwanted = set()
         for job in [job for job in search.open if not job.began]:
             search.leave(job, reason)
@@ -463,16 +463,16 @@ class Mixer:
 
     def _work(self) -> None:
         while self._step():
-            pass  # a step leaves no variant behind in a thread that waits
+            pass  # `_step` is a function so that a waiting thread holds no variant
 
     def _step(self) -> bool:
-        """Send one variant; False at the end."""
+        """Send a variant; False at the end."""
         job = self._next()
         if job is None:
             return False
-        what = self._fetch(job)
+        outcome = self._fetch(job)
         with self._lock:
-            self._finish(job, what)
+            self._finish(job, outcome)
         return True
 
     def _next(self) -> SendJob | None:
@@ -494,18 +494,18 @@ class Mixer:
         except EngineError as failure:
             reason = str(failure) or "The engine gave no answer."
             return UnsentReason(reason) if failure.sent == 0 else reason
-        except BaseException as fault:  # noqa: BLE001 - raised by the caller's thread
+        except BaseException as fault:  # noqa: BLE001 - raised in the caller's thread
             return fault
 
-    def _finish(self, job: SendJob, what: Outcome) -> None:
-        """Hand an outcome to all who wait for it."""
+    def _finish(self, job: SendJob, outcome: Outcome) -> None:
+        """Hand an outcome to all searches that wait for it."""
         del self._flights[job.key]
-        if isinstance(what, UnsentReason):
+        if isinstance(outcome, UnsentReason):
             job.take_back()
-        if job.keep and isinstance(what, tuple):
-            self._answers.keep(job.key, what, _now())
+        if job.keep and isinstance(outcome, tuple):
+            self._answers.keep(job.key, outcome, _now())
         for search in job.searches:
-            if not search.note(job, what):
+            if not search.note(job, outcome):
                 self._withdraw(search, _TOO_MANY)
             if not search.waits:
                 search.over.notify()
@@ -513,19 +513,21 @@ class Mixer:
 
 def _seconds(name: str, value: float, least: float, most: int) -> float:
     real = isinstance(value, int | float) and not isinstance(value, bool)
-    if not real or not least <= value <= most:  # which is false of nan
-        raise ParameterError(f"The '{name}' argument must be seconds from {least} to {most:,}.")
+    if not real or not least <= value <= most:  # also rejects nan
+        raise ParameterError(
+            f"The '{name}' argument must be a number of seconds from {least} to {most:,}."
+        )
     return float(value)
 
 
 def _workers(engine: Engine, given: int | None) -> int:
-    """Return the number of threads: as given, as the engine says, or a few."""
+    """Return the number of threads: `given`, the engine's concurrency, or a default."""
     if given is None:
-        own = getattr(engine, "concurrency", None)
-        return min(max(own, 1), MOST_WORKERS) if isinstance(own, int) else WORKERS
+        concurrency = getattr(engine, "concurrency", None)
+        return min(max(concurrency, 1), MOST_WORKERS) if isinstance(concurrency, int) else WORKERS
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MOST_WORKERS:
         raise ParameterError(
-            f"The 'workers' argument must be a whole number from 1 to {MOST_WORKERS}."
+            f"The 'workers' argument must be an integer from 1 to {MOST_WORKERS}."
         )
     return given
 
@@ -539,9 +541,9 @@ def _idle(news: threading.Condition, seconds: float) -> None:
 
 
 class CountingMixer:
-    """Sends through a mixer, and counts what went out now.
+    """A mixer that counts the variants it sends.
 
-    Where the `answers` are remembered, they are given, and nothing is sent.
+    If `answers` are remembered, it returns them and sends nothing.
     """
 
     def __init__(self, mixer: Mixer, answers: Ranking | None = None) -> None:
@@ -554,7 +556,7 @@ class CountingMixer:
         return self._mixer.network
 
     def search(self, queries: Sequence[Released], k: int) -> Ranking:
-        """Ask through the mixer, which remembers what was answered before."""
+        """Search with the mixer, which may remember answers."""
         if self._answers is not None:
             return self._answers
         answered = self._mixer.ask(queries, k)

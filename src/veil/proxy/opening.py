@@ -1,4 +1,4 @@
-"""Put a desk together from what a user names."""
+"""Build a private search from the user's options."""
 
 import urllib.parse
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ from veil.search.locality import locality, open_engine
 from veil.search.rerank import LETTERS, reranker
 
 BUDGET = 10_000.0  # epsilon x words x variants, in 24 hours
-BITS = 300.0  # of leakage, in 24 hours: 46 different queries with the default table
+BITS = 300.0  # leakage in 24 hours: 46 different queries with the default table
 
 
 def open_desk(
@@ -51,95 +51,96 @@ def open_desk(
     seed: int | None = None,
     report: Report = no_progress,
 ) -> PrivateDesk:
-    """Open everything that a private search needs, or say what is missing.
+    """Return a private search with all its parts.
 
     Parameters
     ----------
     engine, collection
-        Who is asked, and the documents of a local engine.
+        The engine, and the documents of a local engine.
     encoder
-        Re-ranks by the true query, and serves the local attacker; "none" to fuse by ranks alone.
+        Re-ranks by the true query and serves the local attacker; "none" fuses by rank only.
     letters
-        Weight of the words and letters that a result shares with the query, beside the encoder.
+        Weight of words and letters shared by a result and the query, relative to the encoder.
     vectors
         Word vectors of the mechanisms.
     log
-        Queries for the local attackers: a file, or None for those of the collection, if any.
+        File of queries for the local attackers; None uses the collection's log, if any.
     budget, bits
-        What may be spent in 24 hours, or None: epsilons, and bits of leakage.
+        Limits for 24 hours, or None: epsilon, and bits of leakage.
     spread
         Seconds over which the variants of a query are sent.
     bound, on_bound
-        The true query must not stand within the first `bound` guesses of a local attacker, and
-        what to do where it does; see `Bound`.
+        The true query must not be within the first `bound` guesses of a local attacker; `on_bound`
+        is what to do otherwise. See `PreflightBound`.
     gate
         File of rules, or None.
     k
-        Items asked for with each variant.
+        Number of results requested for each variant.
     setting
-        What is made ready in the background, unless the user chose another one last; nothing is
-        without it.
+        Prepared in the background, unless the user last chose another one; None prepares nothing.
     folder
-        Where the ledger lies; the user's data folder by default.
+        Folder of the ledger; the user's data folder by default.
     once
-        For one search, which waits for the local attackers: there are none unless `log` or
-        `bound` asks for them. An engine on a network that takes no connection is told before
+        For a single search, which waits for the local attackers; they are only used with `log` or
+        `bound`. A remote engine that accepts no connection raises an error before
         anything else is prepared.
     plainly
-        For searches for queries as they are, where that is safe: documents of the user's own on
-        this machine need no ledger and no local attackers. Of no effect with other engines.
+        For searches with the query itself, if that is safe: the user's own documents on
+        this machine need no ledger and no local attackers. Ignored with other engines.
     ledger, seed
-        Without the ledger nothing is read there, written down or counted, and variants are drawn
-        anew. A seed, for experiments, is for searches without it alone.
+        Without the ledger, nothing is read from it, recorded or counted, and variants are sampled
+        afresh. A seed, for experiments, requires ``ledger=False``.
     """
     if seed is not None and ledger:
-        raise ParameterError("What is drawn with a seed must not be in the ledger; do without it.")
+        raise ParameterError(
+            "Seeded variants must not be in the ledger. Turn the ledger off to use a seed."
+        )
     with ExitStack() as opened:
         rules = Gate.load(gate, report) if gate is not None else Gate.empty()
-        asked = open_engine(engine, collection, report)
-        if once and seed is None:  # an engine on a network refuses what is drawn with a seed
-            require_reachable(asked)
-        own = locality(asked) == "own"
-        plainly = plainly and own
-        book = opened.enter_context(Ledger(folder)) if ledger and not plainly else None
-        ranked = None if encoder == "none" else reranker(encoder, asked, report, letters=letters)
-        watch = None
+        target = open_engine(engine, collection, report)
+        if once and seed is None:  # a remote engine rejects seeded variants
+            require_reachable(target)
+        is_own = locality(target) == "own"
+        plainly = plainly and is_own
+        record = opened.enter_context(Ledger(folder)) if ledger and not plainly else None
+        model = None if encoder == "none" else reranker(encoder, target, report, letters=letters)
+        checker = None
         if not plainly and (not once or log is not None or bound is not None):
-            watch = _preflight(asked, log, "minilm" if encoder == "none" else encoder)
-        if bound is not None and watch is None and not plainly:
+            checker = _preflight(target, log, "minilm" if encoder == "none" else encoder)
+        if bound is not None and checker is None and not plainly:
             raise ParameterError(
-                "A bound on the rank needs a log for the local attackers; name one with --log."
+                "A rank limit needs a log for the local attackers. Pass one with --log."
             )
         limit = None if bound is None else PreflightBound(bound, on_bound)
         desk = PrivateDesk(
-            engine=engine_label(engine, asked),
-            untrusted=asked,
-            mixer=opened.enter_context(Mixer(asked, spread=spread)),
+            engine=engine_label(engine, target),
+            untrusted=target,
+            mixer=opened.enter_context(Mixer(target, spread=spread)),
             vectors=LazyEmbeddings(partial(load_embeddings, vectors, report)),
             drawer=UnrecordedVariants(seed, limit)
-            if book is None
-            else StickyVariants(book, budget, limit, bits),
-            ledger=book,
+            if record is None
+            else StickyVariants(record, budget, limit, bits),
+            ledger=record,
             rules=rules,
-            preflight=watch,
-            reranker=ranked,
+            preflight=checker,
+            reranker=model,
             k=k,
             patient=once,
         )
         opened.pop_all()
-    if setting is not None and not own:  # those are searched for the query as it is, mostly
+    if setting is not None and not is_own:  # own documents rarely need variants
         desk.prepare(desk.chosen() or setting)
     return desk
 
 
-def _preflight(asked: Engine, log: str | None, encoder: str) -> Preflight | None:
-    own = getattr(asked, "collection", None)
-    queries = open_preflight_log(log, own if isinstance(own, Collection) else None)
+def _preflight(engine: Engine, log: str | None, encoder: str) -> Preflight | None:
+    collection = getattr(engine, "collection", None)
+    queries = open_preflight_log(log, collection if isinstance(collection, Collection) else None)
     return None if queries is None else Preflight(queries, encoder)
 
 
 def strip_address(spec: str) -> str:
-    """Write a spec without what an address has but its host: the rest may be a secret.
+    """Return a spec whose URL has only its host, because the rest may be a secret.
 
     >>> strip_address("searxng(url=https://search.example:8080/secret, timeout=5)")
     'searxng(url=https://search.example:8080, timeout=5)'
@@ -153,7 +154,7 @@ def strip_address(spec: str) -> str:
 
 
 def engine_label(spec: str, engine: Engine | None = None) -> str:
-    """Name an engine without anything that may be secret: its kind, host, or collection.
+    """Return the kind and the host or collection of an engine, without secrets.
 
     >>> engine_label("searxng(url=https://search.example/secret/path)")
     'searxng at search.example'

@@ -1,4 +1,4 @@
-"""Pre-flight: local attackers try the very variants before anything is sent."""
+"""Pre-flight check: local attackers try the exact variants before anything is sent."""
 
 import threading
 from collections import OrderedDict
@@ -21,16 +21,16 @@ from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism, WordMe
 from veil.text.mechanisms.queries.cover import Cover
 from veil.text.vectors.embeddings import Embeddings
 
-_MECHANISMS = 8  # for which an attacker is held ready; the one asked for longest ago goes first
+_MECHANISMS = 8  # mechanisms with an attacker in memory; the least recently used is dropped
 
 Made = Preparation[Single | None]
 
 
 def open_preflight_log(name: str | None, collection: Collection | None) -> QueryLog | None:
-    """Return the log to check against, or None if there is none.
+    """Return the log for the check, or None if there is none.
 
-    `name` is a file with one query per line, also a compressed one, or ``irds:ID``; without it,
-    the log of the collection is taken, if it has one.
+    `name` is a file with one query per line, possibly compressed, or ``irds:ID``. Without it,
+    the log of the collection is used, if any.
     """
     if name is not None:
         return QueryLog.of(read_log(name))
@@ -40,27 +40,27 @@ def open_preflight_log(name: str | None, collection: Collection | None) -> Query
 
 
 class Preflight:
-    """Says where a query stands among those of a log for one who sees its variants.
+    """Rank the true query among those of a log, as an attacker who sees its variants would.
 
-    The query joins the log in memory only, and nothing that depends on it or on its variants is
-    written: on disk are the vectors of the log, the normalisers of its words, and what follows
-    from the word vectors alone. A rank is the one that the attacker would give the query if its
-    log held it: 1 + the number of other queries that score higher, or as high and come earlier.
-    A query that the log lacks comes last, as for `veil.attack` with a log that it has joined.
+    The query joins the log in memory only. Nothing that depends on it or its variants is written:
+    on disk are only the vectors of the log, the normalisers of its words, and what follows from
+    the word vectors. The rank is 1 + the number of other queries with a higher score; ties are
+    counted separately. A query missing from the log joins it as its last entry, as in
+    `veil.attack`.
 
     Parameters
     ----------
     log
-        Queries of others: what an engine may know. A larger one knows better.
+        Queries of other people that the engine may know. A larger log is a stronger attacker.
     encoder
-        The model of texts of the inference attacker.
+        Text encoder of the inference attacker.
     attackers
-        ``inference`` and ``bayes``, also with parameters, as ``bayes(prior=frequency)``.
+        ``inference`` and ``bayes``, possibly with parameters, such as ``bayes(prior=frequency)``.
 
     Notes
     -----
-    A standing is no guarantee: an engine may have a better attacker, and another log. And a
-    choice among draws by what they show is outside of the formal guarantee of the mechanism.
+    A rank is not a guarantee: the engine may have a better attacker or a different log. Choosing
+    among samples by their rank is outside the mechanism's formal guarantee.
     """
 
     def __init__(
@@ -73,30 +73,30 @@ class Preflight:
         self._attackers = {name: _attacker(name) for name in attackers}
         self._lock = threading.Lock()
         self._bayes: OrderedDict[tuple[str, str, int], Made] = OrderedDict()
-        self._one_by_one = threading.Lock()  # laws are prepared one after the other
+        self._one_by_one = threading.Lock()  # one attacker is prepared at a time
         self._inference = self._nearest()
 
     @property
     def size(self) -> int:
-        """Number of queries of the log."""
+        """Number of queries in the log."""
         return len(self._log)
 
     def start(self, mechanism: TextMechanism, space: Embeddings | None) -> None:
         """Prepare the attackers for a mechanism in the background; return at once.
 
-        What is ready, under way, or failed before is left alone.
+        Attackers that are ready, in preparation or failed are skipped.
         """
-        for made in self._made(mechanism, space).values():
-            if made is not None:
-                made.start()
+        for preparation in self._preparations(mechanism, space).values():
+            if preparation is not None:
+                preparation.start()
 
     def prepare(
         self, mechanism: TextMechanism, space: Embeddings | None, report: Report = no_progress
     ) -> None:
-        """Prepare the attackers for a mechanism and wait; what failed before is tried again."""
-        for made in self._made(mechanism, space, again=True).values():
-            if made is not None:
-                _finish(made, report)
+        """Prepare the attackers for a mechanism and wait; those that failed are tried again."""
+        for preparation in self._preparations(mechanism, space, again=True).values():
+            if preparation is not None:
+                _finish(preparation, report)
 
     def check(
         self,
@@ -107,53 +107,53 @@ class Preflight:
         *,
         wait: bool = False,
     ) -> PreflightResult:
-        """Return where the true query stands; nothing of it leaves the memory of this process.
+        """Return the rank of the true query; the query never leaves the memory of this process.
 
-        Attackers that are not ready are started and named in `waiting`, unless `wait`. Those that
-        cannot be used are named in `unable`: bayes against a mechanism that rewrites whole
-        queries by rules, or without word vectors, or where a query would take it minutes, as one
-        of more than 64 words does; and one whose preparation failed, unless `wait`, which tells
-        why.
+        Unless `wait` is set, attackers that are not ready are started and named in `waiting`.
+        `unable` names those that cannot be used: bayes without word vectors, against a mechanism
+        that rewrites whole queries by rules, or for queries that would take it minutes, such as
+        those of more than 64 words; also any whose preparation failed, unless `wait` is set, which
+        raises the error.
         """
         text = check_text(query, "The query")
         row = tuple(check_text(variant, "A variant") for variant in variants)
         candidates = self.size + (self._log.place(text) < 0)
-        standings: list[TruthRank] = []
+        ranks: list[TruthRank] = []
         waiting: list[str] = []
         unable: list[str] = []
-        for name, made in self._made(mechanism, space).items():
-            done = made is None or _begun(made, wait=wait)
-            ready = None if made is None or not done else made.made
-            found = None if ready is None else ready.rank(text, row)
-            if found is not None:
-                rank, ties = found
-                standings.append(TruthRank(name, rank, candidates, ties))
+        for name, preparation in self._preparations(mechanism, space).items():
+            done = preparation is None or _begun(preparation, wait=wait)
+            ready = None if preparation is None or not done else preparation.made
+            result = None if ready is None else ready.rank(text, row)
+            if result is not None:
+                rank, ties = result
+                ranks.append(TruthRank(name, rank, candidates, ties))
             else:
                 (unable if done else waiting).append(name)
-        return PreflightResult(tuple(standings), tuple(waiting), tuple(unable))
+        return PreflightResult(tuple(ranks), tuple(waiting), tuple(unable))
 
-    def _made(
+    def _preparations(
         self, mechanism: TextMechanism, space: Embeddings | None, *, again: bool = False
     ) -> dict[str, Made | None]:
-        """Return what each attacker needs, begun or not; None for one that cannot be used.
+        """Return the preparation of each attacker, or None if it cannot be used.
 
-        Against cover `bayes` is exact, and no other guesses better: it is asked alone.
+        Against cover, `bayes` is exact and no other attacker guesses better, so only it is used.
         """
         exact = isinstance(mechanism, Cover) and any(
             isinstance(spec, Bayes) for spec in self._attackers.values()
         )
         with self._lock:
-            found: dict[str, Made | None] = {}
+            preparations: dict[str, Made | None] = {}
             for name, spec in self._attackers.items():
                 if isinstance(spec, Bayes):
-                    found[name] = self._likeliest(name, spec, mechanism, space, again=again)
+                    preparations[name] = self._likeliest(name, spec, mechanism, space, again=again)
                     continue
                 if exact:
                     continue
                 if again and self._inference.failure:
                     self._inference = self._nearest()
-                found[name] = self._inference
-            return found
+                preparations[name] = self._inference
+            return preparations
 
     def _nearest(self) -> Made:
         def make(report: Report) -> Single:
@@ -174,9 +174,9 @@ class Preflight:
         words = isinstance(mechanism, WordMechanism) and space is not None
         if table is None and not words:
             return None
-        key = (name, str(mechanism), id(space))  # `make` holds the space: its id stays its own
-        found = self._bayes.get(key)
-        if found is None or (again and found.failure):
+        key = (name, str(mechanism), id(space))  # `make` keeps the space alive: its id is unique
+        preparation = self._bayes.get(key)
+        if preparation is None or (again and preparation.failure):
 
             def make(report: Report) -> Single | None:
                 with self._one_by_one:
@@ -184,37 +184,37 @@ class Preflight:
                         return SingleGroups.ready(spec, self._log, table, report)
                     return SingleBayes.ready(spec, self._log, mechanism, space, report)  # type: ignore[arg-type]  # words
 
-            found = self._bayes[key] = Preparation("The bayes attacker", make)
+            preparation = self._bayes[key] = Preparation("The bayes attacker", make)
         self._bayes.move_to_end(key)
         while len(self._bayes) > _MECHANISMS:
             self._bayes.popitem(last=False)
-        return found
+        return preparation
 
 
 def _attacker(spec: str) -> Bayes | Inference:
-    """Read the spec of an attacker that can be asked about one query at a time."""
-    found = ATTACKS.parse(spec)
-    if isinstance(found, Bayes):
-        return found
-    if isinstance(found, Inference) and found == Inference():
-        return found
+    """Parse the spec of an attacker that can handle one query at a time."""
+    attacker = ATTACKS.parse(spec)
+    if isinstance(attacker, Bayes):
+        return attacker
+    if isinstance(attacker, Inference) and attacker == Inference():
+        return attacker
     raise ParameterError(
         "The attackers of a pre-flight check must be 'inference', whose model is the 'encoder'"
-        f" argument, or 'bayes'. Got {found.name} instead."
+        f" argument, or 'bayes'. Got {attacker.name} instead."
     )
 
 
-def _begun(made: Made, *, wait: bool) -> bool:
-    """Begin what was not begun; tell whether it is done."""
+def _begun(preparation: Made, *, wait: bool) -> bool:
+    """Start a preparation if necessary; return whether it is done."""
     if wait:
-        _finish(made, no_progress)
+        _finish(preparation, no_progress)
     else:
-        made.start()
-    return made.done
+        preparation.start()
+    return preparation.done
 
 
-def _finish(made: Made, report: Report) -> None:
-    """Wait until it is done, and tell of a failure."""
-    made.wait(report)
-    if made.failure:
-        raise VeilError(made.failure)
+def _finish(preparation: Made, report: Report) -> None:
+    """Wait for a preparation, and raise its failure."""
+    preparation.wait(report)
+    if preparation.failure:
+        raise VeilError(preparation.failure)

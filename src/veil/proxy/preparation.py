@@ -1,4 +1,4 @@
-"""Things that take long, made once: when first asked for, or in the background."""
+"""Slow preparations, run once: at first use, or in the background."""
 
 import threading
 from collections.abc import Callable
@@ -13,32 +13,32 @@ from veil.text.vectors.embeddings import Embeddings
 
 @dataclass(slots=True)
 class LazyEmbeddings:
-    """Open word vectors when they are first asked for, once, whoever asks."""
+    """Word vectors that are opened once, at first use."""
 
     make: Callable[[], Embeddings]
-    _made: Embeddings | None = None
+    _embeddings: Embeddings | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self) -> Embeddings:
-        """Return them."""
+        """Return the word vectors."""
         with self._lock:
-            if self._made is None:
-                self._made = self.make()
-            return self._made
+            if self._embeddings is None:
+                self._embeddings = self.make()
+            return self._embeddings
 
 
 T = TypeVar("T")
 
 
 class Preparation(Generic[T]):
-    """Runs `make` once, in whichever thread comes first; a failure is kept, and told.
+    """A result that `make` computes once, in whichever thread comes first.
 
     Attributes
     ----------
     made
-        What was made, or None.
+        The result, or None.
     failure
-        Why nothing was made, in a sentence; empty if nothing went wrong.
+        Why there is no result, in a sentence; empty if nothing failed.
     """
 
     def __init__(self, what: str, make: Callable[[Report], T]) -> None:
@@ -51,16 +51,16 @@ class Preparation(Generic[T]):
 
     @property
     def done(self) -> bool:
-        """Whether it has been tried, with or without success."""
+        """Whether it was attempted, successfully or not."""
         return self._done.is_set()
 
     def start(self) -> None:
-        """Begin in the background, unless it was begun; the program may end meanwhile."""
+        """Start in a background thread, unless it was started; the program may exit meanwhile."""
         if self._claimed.acquire(blocking=False):
             threading.Thread(target=self._run, name=BACKGROUND, daemon=True).start()
 
     def wait(self, report: Report = no_progress) -> None:
-        """Make it here and now, or wait for whoever does."""
+        """Run it in this thread, or wait for the thread that does."""
         self._listeners.append(report)
         try:
             if self._claimed.acquire(blocking=False):
@@ -70,16 +70,16 @@ class Preparation(Generic[T]):
             self._listeners.remove(report)
 
     def _run(self) -> None:
-        failure = f"{self._what} could not be prepared: it was interrupted; start again."
+        failure = f"{self._what} could not be prepared: interrupted. Start again."
         try:
             self.made = self._make(self._report)
             failure = ""
         except VeilError as error:
             failure = str(error)
-        except Exception as error:  # noqa: BLE001 - told to whoever asks for what is made
+        except Exception as error:  # noqa: BLE001 - raised in the thread that needs the result
             failure = (
-                f"{self._what} could not be prepared ({type(error).__name__}); do without it, or"
-                " start again."
+                f"{self._what} could not be prepared ({type(error).__name__}). Start again, or"
+                " continue without it."
             )
         finally:
             self.failure = failure

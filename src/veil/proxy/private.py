@@ -1,4 +1,4 @@
-"""The desk: gate, variants, pre-flight, sending, and putting in order, one after the other."""
+"""Private search: gate, variants, pre-flight check, sending and re-ranking."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -42,65 +42,65 @@ from veil.text.vectors.embeddings import Embeddings
 
 
 def located(items: tuple[ResultItem, ...], engine: Engine) -> tuple[ResultItem, ...]:
-    """Give results the path of the file that they are of, where the engine searches files."""
+    """Return the results with the paths of their files, if the engine searches local files."""
     collection = _searched(engine)
     files = None if collection is None else collection.files
     if files is None:
         return items
-    found = ((item, files.file_of(item.id)) for item in items)
+    pairs = ((item, files.file_of(item.id)) for item in items)
     return tuple(
         item if file is None else replace(item, path=str(files.root / file[0].path))
-        for item, file in found
+        for item, file in pairs
     )
 
 
 def open_result(name: str, engine: Engine) -> OpenedDocument | None:
-    """Open the file of a result by its id; None if there is none."""
+    """Open the file of a result by its id; None if it has no file."""
     collection = _searched(engine)
     return None if collection is None else open_document(collection, name)
 
 
 def _searched(engine: Engine) -> Collection | None:
-    """Return the collection of an engine on this machine; one elsewhere names no files here."""
-    found = getattr(engine, "collection", None)
-    return found if isinstance(found, Collection) and not leaves(engine) else None
+    """Return the collection of a local engine; a remote one names no files here."""
+    collection = getattr(engine, "collection", None)
+    return collection if isinstance(collection, Collection) and not leaves(engine) else None
 
 
-_AT_ONCE = 4  # searches of a batch, so that their variants are mixed
-_MOST_BOUND = 1_000  # mechanisms of which it is remembered that they were used before
+_AT_ONCE = 4  # concurrent searches of a batch, so that their variants are mixed
+_MOST_BOUND = 1_000  # mechanisms remembered as prepared
 _DRAWN = (
-    "The variants are in the ledger and count in the budget, sent or not: to ask again sends the"
-    " same ones, at no further cost."
+    "The variants are in the ledger and count in the budget, sent or not. Searching again sends"
+    " the same ones at no further cost."
 )
-_TAKEN_BACK = "They are not in the ledger, and do not count in the budget."
-_IN_CLEAR = "The query was sent in clear, on request: the engine knows it."
+_TAKEN_BACK = "They are not in the ledger and do not count in the budget."
+_IN_CLEAR = "The query itself was sent at your request: the engine knows it."
 _NOTHING_LEFT = "Nothing was released: engine and documents are on this machine."
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateDesk:
-    """All the parts of a private search; `veil.proxy.opening.open_desk` puts them together.
+    """A private search with all its parts; `veil.proxy.opening.open_desk` builds one.
 
     Attributes
     ----------
     engine
-        Name of the engine that is shown, without anything secret.
+        Displayed name of the engine, without secrets.
     untrusted
         The engine itself; `mixer` sends to it.
     vectors
-        Opens the word vectors, for mechanisms that need them.
+        Opens the word vectors for mechanisms that need them.
     drawer
-        Draws variants, and accounts for them.
+        Samples variants and accounts for them.
     ledger
-        What was released before, or None for searches that are not written down.
+        Past releases, or None for searches that are not recorded.
     preflight
-        Local attackers, or None where there is no log for them.
+        Local attackers, or None if there is no log for them.
     reranker
-        Orders results by the true query, or None to fuse the engine's lists by ranks alone.
+        Orders results by the true query; None fuses the engine's lists by rank only.
     k
-        Items asked for with each variant.
+        Number of results requested for each variant.
     patient
-        Whether a search waits until the local attackers are prepared; with a bound it does.
+        Whether a search waits until the local attackers are ready; a rank limit always waits.
     """
 
     engine: str
@@ -124,23 +124,23 @@ class PrivateDesk:
 
     @property
     def standing(self) -> Locality:
-        """What the engine is to the user."""
+        """Locality of the engine."""
         return locality(self.untrusted)
 
     @property
     def collection(self) -> str:
-        """Name of the documents on this machine that are searched, or nothing."""
+        """Name of the searched documents on this machine, or ""."""
         return collection_name(self.untrusted)
 
     @property
     def space(self) -> Embeddings:
-        """Word vectors."""
+        """The word vectors."""
         return self.vectors()
 
     def ready(self, setting: Configuration, report: Report = no_progress) -> Embeddings | None:
-        """Do here and now what the first search with a setting would wait for.
+        """Prepare a setting, so that its first search need not wait.
 
-        Returns the word vectors, where the mechanism needs them.
+        Returns the word vectors if the mechanism needs them.
         """
         mechanism, space = self._maker(setting, report)
         if self.preflight is not None:
@@ -148,10 +148,7 @@ class PrivateDesk:
         return space
 
     def prepare(self, setting: Configuration) -> None:
-        """Do, in the background, what the first search with a setting would wait for.
-
-        What goes wrong there is told by that search.
-        """
+        """Prepare a setting in the background; the first search raises any error."""
 
         def work() -> None:
             with suppress(VeilError):
@@ -162,20 +159,20 @@ class PrivateDesk:
         threading.Thread(target=work, daemon=True, name=BACKGROUND).start()
 
     def close(self) -> None:
-        """Stop sending, and close the ledger."""
+        """Stop sending and close the ledger."""
         self.mixer.close()
         if self.ledger is not None:
             self.ledger.close()
 
     def gate(self, query: str) -> Decision:
-        """Say what the rules say of a query; nothing is sent."""
+        """Return what the rules decide about a query; nothing is sent."""
         return self.rules.decide(check_query(query))
 
     @private_caches()
     def search(self, query: str, setting: Configuration, *, plain: bool = False) -> SearchOutcome:
-        """Search privately; `plain` sends the query itself, if a rule lets it pass.
+        """Search privately; `plain` sends the query itself, if a rule allows it.
 
-        The time that it takes to draw does not tell which words were asked for before.
+        The time it takes to sample does not reveal which words were searched before.
         """
         decision = self.gate(query)
         if decision.action == "refuse":
@@ -183,66 +180,66 @@ class PrivateDesk:
         if plain:
             return self._in_clear(query, setting, decision)
         if setting.mechanism not in self._bound and self.ledger is not None:
-            require_reachable(self.untrusted)  # before what may take minutes
+            require_reachable(self.untrusted)  # before minutes of preparation
         mechanism, space = self._maker(setting)
-        look = self._look(mechanism, space)
+        check = self._look(mechanism, space)
         line = EngineRoute(
             self.network,
             partial(self.mixer.recall, k=self.k),
             partial(require_reachable, self.untrusted),
         )
-        taken = self.drawer.take(
-            query, mechanism, space, setting.size, look, line, **setting.words
+        prepared = self.drawer.take(
+            query, mechanism, space, setting.size, check, line, **setting.words
         )
-        # Nothing is read of the ledger once variants are out: a fault then would hide that.
-        earlier, budget = self.drawer.earlier(taken.entry), self.budget()
-        earlier_bits = self.drawer.earlier_bits(taken.entry)
-        counted = CountingMixer(self.mixer, taken.answers)
-        ranking, answers = self._ask(query, taken, counted)
-        result = SearchResult(ranking, taken.variants, answers)
+        # Read the ledger before sending: an error afterwards would hide that variants were sent.
+        earlier, budget = self.drawer.earlier(prepared.entry), self.budget()
+        earlier_bits = self.drawer.earlier_bits(prepared.entry)
+        counted = CountingMixer(self.mixer, prepared.answers)
+        ranking, answers = self._ask(query, prepared, counted)
+        result = SearchResult(ranking, prepared.variants, answers)
         depth = 0 if self.network else plain_depth(answers)
         return SearchOutcome(
             results=located(items_of(ranking), self.untrusted),
-            seen=seen_of(taken.variants[0], taken.marks, answers),
+            seen=seen_of(prepared.variants[0], prepared.marks, answers),
             setting=replace(setting, mechanism=str(mechanism)),
-            release=taken.entry.number,
-            words=taken.variants.protected[0],
-            kept=taken.variants.kept[0],
-            cost=taken.variants.cost,
-            spent=taken.spent,
+            release=prepared.entry.number,
+            words=prepared.variants.protected[0],
+            kept=prepared.variants.kept[0],
+            cost=prepared.variants.cost,
+            spent=prepared.spent,
             earlier=earlier,
-            reused=taken.reused,
-            shared=taken.entry.shared,
+            reused=prepared.reused,
+            shared=prepared.entry.shared,
             sent=counted.sent,
             budget=budget,
             gate=decision,
-            preflight=taken.checked,
+            preflight=prepared.checked,
             back=self._back(query, result),
             back_deep=self._back(query, result, deep=True),
             depth=depth,
             ledger=self.ledger is not None,
-            seeded=taken.variants.seeded,
+            seeded=prepared.variants.seeded,
             answers=answers,
-            bits=taken.bits,
+            bits=prepared.bits,
             earlier_bits=earlier_bits,
-            cover=taken.group,
+            cover=prepared.group,
         )
 
     @private_caches()
     def search_here(self, query: str) -> SearchOutcome:
-        """Search the user's own documents, on this machine, for the query as it is.
+        """Search the user's own documents on this machine with the query itself.
 
-        Nothing of it is written down or counted, as nothing leaves.
+        Nothing is recorded or counted, because nothing leaves the machine.
 
         Raises
         ------
         TrustError
-            If the engine is not here, or not over documents of the user's own.
+            If the engine is remote, or does not search the user's own documents.
         """
         decision = self.gate(query)
         if self.standing != "own":
             raise TrustError(
-                "Only documents of your own, on this machine, are searched for a query as it is;"
+                "Only your own documents on this machine can be searched with the query itself;"
                 " nothing was sent. Search privately."
             )
         if decision.action == "refuse":
@@ -250,104 +247,107 @@ class PrivateDesk:
         budget = self.budget()
         ranking, _ = ask(query, [Released(query)], self.mixer, self.k, self.reranker)
         cost = Guarantee("leakage", bits=0.0, unit="query", caveat=_NOTHING_LEFT)
-        found = plain_result(ranking, Configuration(PLAIN, 0), cost, budget, decision)
-        return replace(found, here=True, results=located(found.results, self.untrusted))
+        outcome = plain_result(ranking, Configuration(PLAIN, 0), cost, budget, decision)
+        return replace(outcome, here=True, results=located(outcome.results, self.untrusted))
 
     def opened(self, name: str) -> OpenedDocument | None:
-        """Open the file of the user's own that a result is of; None if the index has none."""
+        """Open the user's file of a result; None if it has no file."""
         return open_result(name, self.untrusted)
 
     def search_all(self, queries: Sequence[str], setting: Configuration) -> list[SearchOutcome]:
-        """Search privately for many queries; the variants of some are mixed on their way.
+        """Search privately for several queries, with their variants mixed.
 
-        The first query that cannot be asked is told by its number. What was sent for others then
-        is in the ledger, so that asking again sends nothing new.
+        An error names the first query that failed by its number. What was sent for the others is
+        in the ledger, so searching again sends nothing new.
         """
         for query in queries:
             check_query(query)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            waiting = [pool.submit(self.search, query, setting) for query in queries]
-        found = []
-        for number, one in enumerate(waiting, start=1):
+            futures = [pool.submit(self.search, query, setting) for query in queries]
+        outcomes = []
+        for number, future in enumerate(futures, start=1):
             try:
-                found.append(one.result())
+                outcomes.append(future.result())
             except VeilError as error:
                 raise with_message(error, f"Query {number} of {len(queries)}: {error}") from None
-        return found
+        return outcomes
 
     def budget(self) -> Budget:
         """Return what was spent in the last 24 hours, and what is left."""
         return self.drawer.budget()
 
     def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
-        """Return entries of the ledger, newest first, from `before` on."""
+        """Return ledger entries, newest first; with `before`, only those with a lower number."""
         return () if self.ledger is None else self.ledger.releases(count, before)
 
     def choose(self, setting: Configuration) -> None:
-        """Keep the setting that the user chose on the page."""
+        """Save the setting the user chose on the page."""
         if self.ledger is not None:
             self.ledger.choose("setting", f"{setting.size} {setting.mechanism}")
 
     def chosen(self) -> Configuration | None:
-        """Return the setting that the user chose last, or None."""
-        chosen = None if self.ledger is None else self.ledger.choice("setting")
-        size, _, mechanism = (chosen or "").partition(" ")
+        """Return the setting the user chose last, or None."""
+        choice = None if self.ledger is None else self.ledger.choice("setting")
+        size, _, mechanism = (choice or "").partition(" ")
         return Configuration(mechanism, int(size)) if size.isdecimal() and len(size) < 9 else None
 
     def forget(self, number: int) -> bool:
-        """Forget an entry; False if there is none."""
+        """Delete a ledger entry; False if there is no such entry."""
         self.mixer.forget()
         return self.ledger is not None and self.ledger.forget(number)
 
     def _ask(
-        self, query: str, taken: PreparedVariants, counted: CountingMixer
+        self, query: str, prepared: PreparedVariants, counted: CountingMixer
     ) -> tuple[Ranking, Ranking]:
-        """Ask with variants; where that fails, also say what became of them in the ledger.
+        """Send the variants; an error also states whether they are in the ledger.
 
-        Nothing counts of which nothing was sent.
+        A release is taken back if none of it was sent.
         """
         try:
-            return ask(query, taken.variants[0], counted, self.k, self.reranker)
+            return ask(query, prepared.variants[0], counted, self.k, self.reranker)
         except EngineError as error:
             if self.ledger is None:
                 raise
-            if error.sent == 0 and self.drawer.take_back(taken):
+            if error.sent == 0 and self.drawer.take_back(prepared):
                 raise EngineError(f"{error} {_TAKEN_BACK}", sent=0) from None
             raise EngineError(f"{error} {_DRAWN}", sent=error.sent) from None
 
     def _back(
         self, query: str, result: SearchResult, *, deep: bool = False
     ) -> tuple[int, int] | None:
-        """Compare with the plain search; None where the engine would have to see the query."""
+        """Compare with the plain search; None if the engine would have to see the query."""
         if self.network:
             return None
-        found = came_back(query, result, self.mixer, reranker=self.reranker, deep=deep)
-        return found or (0, 0)
+        overlap = came_back(query, result, self.mixer, reranker=self.reranker, deep=deep)
+        return overlap or (0, 0)
 
     def _in_clear(self, query: str, setting: Configuration, decision: Decision) -> SearchOutcome:
         if decision.action != "pass":
             raise GateError(
-                "No rule of yours lets this query pass in clear; nothing was sent. Search without"
-                " asking for that, or change the rules."
+                "None of your rules allows sending this query itself; nothing was sent. Search"
+                " without plain sending, or change the rules."
             )
         require_reachable(self.untrusted)
         number, budget = self.drawer.note_plain(query), self.budget()
         counted = CountingMixer(self.mixer)
         ranking, _ = ask(query, [Released(query)], counted, self.k, self.reranker)
         cost = Guarantee("none", unit="query", caveat=_IN_CLEAR)
-        found = plain_result(ranking, Configuration(PLAIN, setting.size), cost, budget, decision)
-        noted = self.ledger is not None
-        return replace(found, release=number, sent=counted.sent, ledger=noted)
+        outcome = plain_result(ranking, Configuration(PLAIN, setting.size), cost, budget, decision)
+        recorded = self.ledger is not None
+        return replace(outcome, release=number, sent=counted.sent, ledger=recorded)
 
     def _maker(
         self, setting: Configuration, report: Report = no_progress
     ) -> tuple[TextMechanism, Embeddings | None]:
         if not 1 <= setting.size <= MAX_SIZE:
-            raise ParameterError(f"The number of variants must be from 1 to {MAX_SIZE:,}.")
+            raise ParameterError(
+                f"The number of variants must be from 1 to {MAX_SIZE:,}. Got {setting.size:,}"
+                " instead."
+            )
         mechanism = _mechanism(setting.mechanism)
         space = self.space if "vectors" in mechanism.needs else None
         if setting.mechanism not in self._bound:
-            with self._binding:  # what takes long is then done once, not by all who wait for it
+            with self._binding:  # slow work is done once, not by every waiting thread
                 if isinstance(mechanism, WordMechanism):
                     mechanism.bind(self.space)
                 elif isinstance(mechanism, Cover):
@@ -357,23 +357,23 @@ class PrivateDesk:
         return mechanism, space
 
     def _look(self, mechanism: TextMechanism, space: Embeddings | None) -> Look | None:
-        """Return what shows variants to the local attackers; a bound waits until they can."""
-        watch, wait = self.preflight, self.patient or self.drawer.bound is not None
-        if watch is None:
+        """Return a function that runs the local attackers; with a rank limit it waits for them."""
+        preflight, wait = self.preflight, self.patient or self.drawer.bound is not None
+        if preflight is None:
             return None
-        watch.start(mechanism, space)
+        preflight.start(mechanism, space)
 
-        def look(asked: str, variants: Sequence[str]) -> PreflightResult:
+        def check(query: str, variants: Sequence[str]) -> PreflightResult:
             try:
-                return watch.check(asked, variants, mechanism, space, wait=wait)
+                return preflight.check(query, variants, mechanism, space, wait=wait)
             except VeilError as error:
                 raise RiskError(
-                    f"The variants cannot be checked, and nothing was sent: {error}"
+                    f"The variants cannot be checked; nothing was sent: {error}"
                 ) from None
 
-        return look
+        return check
 
 
-@lru_cache(100)  # a mechanism is looked for among all packages that are installed
+@lru_cache(100)  # parsing a spec searches all installed packages
 def _mechanism(spec: str) -> TextMechanism:
     return catalogue.mechanism(spec)

@@ -1,9 +1,8 @@
-r"""What a search found, what the engine saw of it, and what that told; none of it holds a query.
+r"""What a search returned and what the engine saw; none of it holds a query.
 
-Addresses that may become links: those that every reader takes apart in the same way.
-A browser reads ``https://evil.example\@good.example/`` as a page of evil.example, other programs
-as one of good.example. What is shown must be where the link leads, so that an address with
-anything that is read in two ways is no link: it is shown as the text that it is.
+A link must lead where it seems to lead. A browser reads ``https://evil.example\@good.example/`` as
+a page of evil.example, other programs as one of good.example, so an address that programs
+may read in different ways is not a link: it is shown as text.
 """
 
 import ipaddress
@@ -21,37 +20,37 @@ from veil.cover.popularity import Popularity
 from veil.cover.table import Odds
 from veil.proxy.settings import Budget, Configuration, Decision, PreflightResult
 
-MOST = 2_000  # characters of an address
+MOST = 2_000  # characters of a URL
 _ADDRESS = re.compile(
     r"(https?)://([^/?#\\@%\s]+)([/?#].*)?", re.IGNORECASE | re.ASCII | re.DOTALL
 )
 _HOST = re.compile(r"(\[[0-9A-Fa-f:]+\]|[^:\[\]]+)(?::([1-9][0-9]{0,4}))?")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # a last label by which a browser takes the host for
-_DEVIATIONS = re.compile("[ßẞς\u200c\u200d]")  # IPv4; and letters that two standards map apart
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # with such a last label, browsers read IPv4
+_DEVIATIONS = re.compile("[ßẞς\u200c\u200d]")  # mapped differently by two IDNA standards
 _DEFAULT = {"http": 80, "https": 443}
 
 
 class Link(NamedTuple):
-    """An address that may be followed."""
+    """A URL that can be followed safely."""
 
     href: str
-    host: str  # as `new URL(href).host` gives it, with the port if it is not the usual one
+    host: str  # like `new URL(href).host`: with the port unless it is the default
     path: str  # without query string and fragment
 
 
 def link_of(address: str) -> Link | None:
-    r"""Take an address of an engine apart; None for what must not become a link.
+    r"""Parse an engine's URL; None if it must not become a link.
 
     >>> link_of("https://Example.org:443/a?b#c")
     Link(href='https://example.org/a?b#c', host='example.org', path='/a')
     >>> link_of(r"https://evil.example\@good.example/") is None
     True
     """
-    found = _ADDRESS.fullmatch(address) if len(address) <= MOST else None
-    if found is None:
+    match = _ADDRESS.fullmatch(address) if len(address) <= MOST else None
+    if match is None:
         return None
-    scheme, authority, rest = found[1].lower(), found[2], found[3] or ""
+    scheme, authority, rest = match[1].lower(), match[2], match[3] or ""
     parts = _HOST.fullmatch(authority)
     if parts is None or "\\" in rest or not all(map(_is_visible, rest)):
         return None
@@ -63,12 +62,12 @@ def link_of(address: str) -> Link | None:
 
 
 def _is_visible(character: str) -> bool:
-    """Refuse white space, control and format characters, and those that are not assigned."""
+    """Return False for white space, control, format and unassigned characters."""
     return unicodedata.category(character)[0] not in "CZ"
 
 
 def _host(name: str) -> str:
-    """Return a host in the one form that browsers show, or nothing where they differ."""
+    """Return a host as all browsers show it, or "" if they differ."""
     if name.startswith("["):
         return _ipv6(name)
     labels = [_label(label) for label in name.split(".")]
@@ -79,7 +78,7 @@ def _host(name: str) -> str:
 
 
 def _ipv4(host: str) -> str:
-    """Take four decimal numbers, and no other way to write them."""
+    """Return an address of four decimal numbers, or "" for any other notation."""
     try:
         return host if str(ipaddress.IPv4Address(host)) == host else ""
     except ValueError:
@@ -95,7 +94,7 @@ def _ipv6(name: str) -> str:
 
 
 def _label(label: str) -> str:
-    """Return a part of a host's name in ASCII; nothing for what is no name, or a disguise."""
+    """Return a label of a host name in ASCII; "" if it is invalid or a disguise."""
     written = label.lower() if label.isascii() else _punycode(label)
     if written.startswith("xn--") and not _is_punycode(written):
         return ""
@@ -103,7 +102,7 @@ def _label(label: str) -> str:
 
 
 def _punycode(label: str) -> str:
-    """Write a name in letters of the world as xn--; nothing if it only looks like one."""
+    """Return an international label as xn--; "" if it only looks international."""
     kinds = {unicodedata.category(letter)[0] for letter in label if not letter.isascii()}
     if _DEVIATIONS.search(label) or not kinds <= {"L", "M"}:
         return ""
@@ -125,11 +124,11 @@ def _is_punycode(label: str) -> bool:
 MarkKind = Literal["layout", "changed", "same", "unknown", "kept", "cover"]
 
 MARKS: dict[MarkKind, str] = {
-    "layout": "spacing and punctuation, which stay",
-    "changed": "drawn by the mechanism in place of one of your words",
-    "same": "a word of yours: the mechanism drew it again, by chance",
-    "unknown": "in place of a word unknown to the vectors (a typo?); at most it can be recognised",
-    "kept": "a word of yours that is sent as it is: it was not selected, or a policy keeps it",
+    "layout": "spacing and punctuation, which are kept",
+    "changed": "sampled by the mechanism in place of one of your words",
+    "same": "one of your words, which the mechanism sampled again by chance",
+    "unknown": "in place of an unknown word (a typo?); an attacker can at most recognise it",
+    "kept": "one of your words, sent unchanged: it was not selected, or a policy keeps it",
     "cover": "a word of a fixed public text, the same for every query of the group",
 }
 
@@ -137,7 +136,7 @@ MARKS: dict[MarkKind, str] = {
 @brief()
 @dataclass(frozen=True, slots=True)
 class VariantPiece:
-    """A piece of a variant, and what it is: see `MARKS`."""
+    """A piece of a variant and its origin: see `MARKS`."""
 
     text: str
     kind: MarkKind
@@ -146,7 +145,7 @@ class VariantPiece:
 @brief()
 @dataclass(frozen=True, slots=True)
 class SentVariant:
-    """A variant as the engine saw it, in pieces; `gap` says why it had no answer, or is empty."""
+    """A variant as the engine saw it, in pieces; `gap` is why it has no answer, or ""."""
 
     text: str
     marks: tuple[VariantPiece, ...]
@@ -156,9 +155,9 @@ class SentVariant:
 @brief("rank")
 @dataclass(frozen=True, slots=True)
 class ResultItem:
-    """One result, as the engine gave it: everything in it is to be escaped.
+    """A result as the engine returned it: escape everything in it.
 
-    `path` is the file that it is of, where it is of a file of the user's own.
+    `path` is its file, if it is from one of the user's own files.
     """
 
     rank: int
@@ -170,42 +169,43 @@ class ResultItem:
 
     @property
     def link(self) -> str:
-        """The address of the result, or nothing if its name is none that may be followed."""
-        found = link_of(self.id)
-        return found.href if found else ""
+        """URL of the result, or "" if its id is not a safe link."""
+        link = link_of(self.id)
+        return link.href if link else ""
 
 
 @brief()
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """The group of fixed texts that was sent for a query, and who else would send the same.
+    """The cover group sent for a query, and which other texts share it.
 
     Attributes
     ----------
     address, groups, texts
-        Which group of how many it is, and of how many texts the table is made.
+        The group number, the number of groups, and the number of texts in the table.
     known
-        Whether the group had been sent before, for this query or for another.
+        Whether the group had been sent before, for this query or another.
     stayed
-        Whether it is the group of an earlier query of a session, as this one is near to it,
-        though it has another by itself.
+        Whether the group of an earlier query of the session was reused, because this query is
+        close to it although it has another group.
     cosine
-        How near the nearest text of the table is: below about 0.3 the table knows little of it.
+        Similarity of the nearest text of the table: below about 0.3 the table fits the query
+        badly.
     others
-        Some public texts, track by track, that have the same group.
+        Some public texts, topic by topic, in the same group.
     active
         How often an engine that knows everything and sees the group is right within ten guesses,
         if all texts of the table are equally likely.
     same
-        How many texts of the table have the same group.
+        How many texts of the table are in the same group.
     session
-        Whether another group was sent shortly before. Then `others`, `same`, `active` and
-        `popular` leave out the texts that would have stayed with that one, as an engine can.
+        Whether another group was sent shortly before. `others`, `same`, `active` and
+        `popular` then leave out the texts that would have reused that group, as an engine can.
     popular, blind
-        The same as `active` if popular texts are likelier, and how often the same engine is right
-        before anything is sent; None where nothing is known of popularity.
+        The same as `active` if popular texts are likelier, and how often that engine is right
+        before anything is sent; None if popularity is unknown.
     popularity
-        Where the popularity is from: ``counts`` of the texts, or frequencies of their ``words``.
+        Source of the popularity: ``counts`` of the texts, or frequencies of their ``words``.
     """
 
     address: int
@@ -224,63 +224,63 @@ class GroupView:
 
     @property
     def odds(self) -> Odds:
-        """The risk by each prior."""
+        """The risk under each prior."""
         return Odds(self.texts, self.active, self.popular, self.blind, self.popularity, group=True)
 
 
 @brief("results", "sent")
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """Everything that the page shows for one search.
+    """Everything the page shows for one search.
 
     Attributes
     ----------
     results
         Best first, by the true query.
     seen
-        All that was released of the query under this setting, also before and then in larger
-        number; empty where the query went in clear on request (`plain`), or was searched as it is
-        among the user's own documents, on this machine (`plain` and `here`).
+        Everything released for the query with this setting, including earlier and larger releases.
+        Empty if the query itself was sent on request (`plain`), or searched in the user's
+        own documents on this machine (`plain` and `here`).
     setting
-        What made the variants.
+        The configuration of the variants.
     release
-        Number of the entry in the ledger; 0 where there is none.
+        Number of the ledger entry; 0 if there is none.
     words, kept
-        Words that were replaced; words that went unchanged by policy.
+        Words that were replaced; words kept unchanged by policy.
     cost
-        Guarantee of the variants of this query under this setting, all in all.
+        Guarantee of all variants of this query with this setting.
     spent
-        What this search added to what was spent; 0 when everything was released before.
+        What this search spent; 0 if everything had been released before.
     earlier
-        What other settings released of the same query before, in epsilon: it adds to the cost;
-        infinite where no sum covers it.
+        What other settings released for the query before, in epsilon, in addition to the cost;
+        infinite if no sum covers it.
     reused
         Variants that had been released before.
     shared
-        Words whose draws came from related queries.
+        Words whose samples came from related queries.
     sent
-        Variants that went to the engine now; fewer than there are when answers were remembered.
+        Variants sent to the engine now; fewer than there are if answers were remembered.
     budget
-        What was spent in the last 24 hours, this search included.
+        What was spent in the last 24 hours, including this search.
     preflight
-        What the local attackers made of it, or None where there is no log.
+        Results of the local attackers, or None without a log.
     back
-        How many of the plain search's first ten results are among ours, and of how many; None
-        where the engine would have to see the query.
+        How many of the plain search's first ten results are among ours, and out of how many; None
+        if the engine would have to see the query.
     back_deep, depth
-        The same, of plain search that puts as many documents in order as all variants brought, and
-        how many those are. It is the fairer comparison.
+        The same for a plain search that ranks as many documents as all variants returned,
+        and their number. This is the fairer comparison.
     ledger
-        Whether the release is in the ledger, and was counted; else `spent`, `earlier` and `budget`
-        say nothing.
+        Whether the release is in the ledger and was counted. Otherwise `spent`, `earlier` and
+        `budget` mean nothing.
     seeded
-        Whether the draws can be repeated, which is not private.
+        Whether the samples can be reproduced, which is not private.
     answers
-        The engine's own list for each of the variants, in their order.
+        The engine's own list for each variant, in order.
     bits, earlier_bits
-        What this search added in leakage, and what other settings leaked of the same query.
+        Leakage added by this search, and leakage of other settings for the same query.
     cover
-        Where the query was looked up, for a mechanism that sends a whole group; else None.
+        The group that was sent, for a mechanism with cover groups; else None.
     """
 
     results: tuple[ResultItem, ...]
@@ -314,47 +314,45 @@ class SearchOutcome:
     def news(self) -> str:
         """Whether the engine learnt anything new, in a sentence."""
         if self.here:
-            return "Nothing was sent: the query was searched as it is, on this machine."
+            return "Nothing was sent: your own documents were searched on this machine."
         if self.plain:
-            return "The query itself was sent, at your request: no budget measures that."
+            return "The query itself was sent at your request; no budget measures that."
         if self.cover is not None:
             return self._of_group(self.cover)
         if not self.sent and self.reused:
             return (
-                "Nothing new was sent: these variants were released before, and their answers were"
-                " remembered here."
+                "Nothing new was sent: these variants were released before, and their answers"
+                " were remembered on this machine."
             )
         if self.reused and self.reused >= len(self.seen):
-            return (
-                "No new variants: those that were released before were sent, at no further cost."
-            )
+            return "No new variants: the earlier ones were sent again at no further cost."
         if self.reused:
-            return f"{count_of(self.reused, 'variant')} of before, and new ones besides."
+            return f"{count_of(self.reused, 'earlier variant')} and some new ones."
         if self.shared:
-            return "New variants, which share what was drawn for related queries before."
-        return "New variants, drawn for this query."
+            return "New variants, which share samples with related earlier queries."
+        return "New variants, sampled for this query."
 
     def _of_group(self, group: GroupView) -> str:
         if not group.known:
-            return "A group that had not been sent before."
+            return "This group had not been sent before."
         if not self.sent:
             return (
-                "Nothing was sent: the group had been sent before, and its answers were remembered"
-                " here."
+                "Nothing was sent: the group had been sent before, and its answers were"
+                " remembered on this machine."
             )
         if self.reused:
             return (
-                "The group was sent for this query before: the engine learnt nothing but that it"
-                " was asked for again."
+                "The group was sent for this query before: the engine learnt only that it was"
+                " requested again."
             )
         return (
-            "A group that had been sent before, for another query: of this one it tells as much as"
-            " a new group would."
+            "This group had been sent before for another query. It reveals as much about this"
+            " query as a new group would."
         )
 
 
 def items_of(ranking: Ranking) -> tuple[ResultItem, ...]:
-    """Return the results of a list, best first."""
+    """Return the results of a ranking, best first."""
     return tuple(
         ResultItem(
             rank=rank,
@@ -373,7 +371,7 @@ def items_of(ranking: Ranking) -> tuple[ResultItem, ...]:
 def seen_of(
     texts: Sequence[Released], marks: Sequence[tuple[VariantPiece, ...]], answers: Ranking
 ) -> tuple[SentVariant, ...]:
-    """Return what the engine saw, in pieces, and which of it had no answer."""
+    """Return what the engine saw, in pieces, with the reason for each missing answer."""
     gaps = answers.gaps or ("",) * len(texts)
     return tuple(map(SentVariant, map(str, texts), marks, gaps))
 
@@ -381,7 +379,7 @@ def seen_of(
 def plain_result(
     ranking: Ranking, setting: Configuration, cost: Guarantee, budget: Budget, gate: Decision
 ) -> SearchOutcome:
-    """Return what was found for a query that was asked as it is: nothing stood in for it."""
+    """Return the outcome of a search with the query itself."""
     return SearchOutcome(
         results=items_of(ranking), seen=(), setting=setting, release=0, words=0, kept=(),
         cost=cost, spent=0.0, earlier=0.0, reused=0, shared=0, sent=0, budget=budget, gate=gate,

@@ -1,4 +1,4 @@
-"""What the proxy knows, decides and shows; none of it holds a true query."""
+"""Settings, budgets, releases and decisions of a private search; none holds a true query."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,8 +17,8 @@ from veil.text.policy import Policy, Unknown
 
 MAX_SIZE = 1_000  # variants of one search
 NO_LEDGER = (
-    "This search is not in the ledger: nothing was read there, written down or counted. Asking"
-    " again sends anew: what is drawn is drawn anew, and a fixed group is sent again."
+    "This search is not in the ledger: nothing was read from it, recorded or counted. Searching"
+    " again samples new variants; a fixed group is sent again."
 )
 
 Action = Literal["pass", "obfuscate", "refuse"]
@@ -26,7 +26,7 @@ Action = Literal["pass", "obfuscate", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A configuration: what makes the variants, how many are sent, and what of which words.
+    """A mechanism, a number of variants, and which words are protected how.
 
     `unknown`, `policies` and `select` are those of `veil.protect`.
     """
@@ -39,7 +39,7 @@ class Configuration:
 
     @property
     def words(self) -> WordOptions:
-        """Which words are protected, and how."""
+        """The options of `veil.protect` that select words."""
         return {
             "unknown": self.unknown,
             "policies": dict(self.policies),
@@ -49,13 +49,13 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent in 24 hours, and what was: epsilon x words x variants, added up.
+    """The limits for 24 hours and what was spent, in epsilon x words x variants.
 
-    `limit` is None where there is none. `day` is the date on which the 24 hours end, in UTC, as
-    2026-11-16. `unproved` counts the releases in them that no sum covers: in clear, or without a
-    formal guarantee. `free` is when the oldest of the sums no longer counts, or None. `bits` are
-    those of releases whose leakage is bounded, `bits_limit` what they may be; they are not added
-    to `spent`.
+    `limit` is None without a limit. `day` is the UTC date on which the 24 hours end, such as
+    2026-11-16. `unproved` counts the releases in them that no sum covers: plain queries, and
+    mechanisms without a formal guarantee. `free` is when the oldest spending expires, or None.
+    `bits` is the leakage of releases whose leakage is bounded and `bits_limit` its limit; bits are
+    not added to `spent`.
     """
 
     day: str
@@ -68,42 +68,42 @@ class Budget:
 
     @property
     def bits_left(self) -> float | None:
-        """Bits that may still be spent, or None where there is no limit."""
+        """Bits that may still be spent; None without a limit."""
         return None if self.bits_limit is None else max(0.0, self.bits_limit - self.bits)
 
     @property
     def left(self) -> float | None:
-        """What may still be spent, or None where there is no limit."""
+        """Epsilon that may still be spent; None without a limit."""
         return None if self.limit is None else max(0.0, self.limit - self.spent)
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """An entry of the ledger: what was released, without the query that it stands for.
+    """A ledger entry: what was released, without its query.
 
     Attributes
     ----------
     number
-        Name of the entry.
+        Number of the entry.
     made, last
-        When it was drawn, and when it was last asked with.
+        When it was sampled and when it was last used.
     asked
-        How often it was asked with.
+        How often it was used.
     mechanism
-        Spec of the mechanism; "plain" for a query sent in clear on request.
+        Spec of the mechanism; "plain" for a query sent unprotected on request.
     variants
-        What was sent; empty for a query sent in clear, whose text is not kept.
+        The texts sent; empty for a plain query, whose text is not stored.
     words
         Words that the mechanism replaced.
     shared
-        Of these, words whose draws came from an earlier release at no further cost.
+        How many of these reused samples of an earlier release at no further cost.
     spent
-        What the release added to what was spent: epsilon x words x variants newly drawn.
+        What the release cost: epsilon x words x newly sampled variants.
     chosen
-        Whether it was released because it passed a pre-flight check, or has draws of one that
-        was: that is outside of the formal guarantee.
+        Whether it was released because it passed a pre-flight check, or shares samples with one
+        that was: this is outside the formal guarantee.
     bits
-        What the release added in leakage: 0 where nothing was sent for it.
+        Leakage added by the release: 0 if nothing was sent for it.
     """
 
     number: int
@@ -120,16 +120,16 @@ class Release:
 
     @property
     def plain(self) -> bool:
-        """Whether a query was sent in clear, on request."""
+        """Whether a query was sent unprotected on request."""
         return self.mechanism == "plain"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the sensitivity gate says of a query: the action, and why, without quoting it.
+    """The sensitivity gate's decision on a query: an action and a reason that does not quote it.
 
     `rules` are the names of the rules that matched. "pass" means that the query may be sent
-    plainly if the user asks for that; without being asked it is obfuscated all the same.
+    plainly if the user asks for it; otherwise it is obfuscated.
     """
 
     action: Action
@@ -139,10 +139,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class TruthRank:
-    """Where the true query stands among the guesses of one attacker; 1 is the first guess.
+    """Rank of the true query among the guesses of one attacker; 1 is the first guess.
 
-    `ties` guesses, the query among them, stand as high: they may be tried in any order, so that
-    it has any place from `rank` to `last`, and `mean` on average.
+    `ties` guesses, including the query, have the same score and may be tried in any order: the
+    query has any rank from `rank` to `last`, and `mean` on average.
     """
 
     attacker: str
@@ -152,25 +152,25 @@ class TruthRank:
 
     @property
     def last(self) -> int:
-        """The last place that it may have."""
+        """The last rank it may have."""
         return self.rank + self.ties - 1
 
     @property
     def mean(self) -> float:
-        """The place that it has on average."""
+        """The rank it has on average."""
         return (self.rank + self.last) / 2
 
     def within(self, guesses: int) -> float:
-        """Return how likely it is that the query is among the first guesses."""
+        """Return the probability that the query is among the first guesses."""
         return min(self.ties, max(0, guesses - self.rank + 1)) / self.ties
 
 
 @dataclass(frozen=True, slots=True)
 class PreflightResult:
-    """What the local attackers made of the very variants.
+    """Results of the local attackers on the exact variants.
 
-    `waiting` names attackers that are still being prepared, `unable` those that cannot be used
-    against the mechanism; `draws` counts the draws that were looked at.
+    `waiting` names attackers that are not ready yet, `unable` those that cannot be used
+    against the mechanism; `draws` counts the samples that were checked.
     """
 
     standings: tuple[TruthRank, ...]
@@ -180,13 +180,13 @@ class PreflightResult:
 
     @property
     def best(self) -> TruthRank | None:
-        """The attacker that comes nearest, or None if none was run."""
-        return min(self.standings, key=lambda one: 2 * one.rank + one.ties, default=None)
+        """The rank of the most successful attacker, or None if none was run."""
+        return min(self.standings, key=lambda rank: 2 * rank.rank + rank.ties, default=None)
 
 
-@lru_cache(1_000)  # a mechanism is looked for among all packages that are installed
+@lru_cache(1_000)  # parsing a spec searches all installed packages
 def brief(spec: str) -> str:
-    """Write the spec of a mechanism without the parameters that have their default.
+    """Return the spec of a mechanism without parameters that have their default.
 
     >>> brief("tem(epsilon=2.0, beta=0.001, metric='euclidean') in glove-100d"), brief("gone(x=1)")
     ('tem(epsilon=2.0) in glove-100d', 'gone(x=1)')
@@ -194,27 +194,27 @@ def brief(spec: str) -> str:
     head, vectors, name = spec.partition(" in ")
     try:
         return f"{mechanism(head).brief}{vectors}{name}"
-    except VeilError:  # a plugin that is gone
+    except VeilError:  # a plugin was removed
         return spec
 
 
-SIZE = 20  # variants of a mechanism that leaves their number to the user
+SIZE = 20  # default number of variants
 _USUAL: dict[Locality, str] = {
-    "stand-in": "cover(table=icd10cm)",  # what the embedded catalogue holds
+    "stand-in": "cover(table=icd10cm)",  # the texts of the embedded catalogue
     "own": "cover(table=icd10cm)",
-    "elsewhere": "cover(table=wordnet)",  # nothing is known of what it holds
+    "elsewhere": "cover(table=wordnet)",  # its texts are unknown
 }
 
 
 def usual_mechanism(standing: Locality) -> str:
-    """Return the mechanism for an engine that stands there."""
+    """Return the default mechanism for an engine of this locality."""
     return _USUAL[standing]
 
 
 def usual_size(mechanism: TextMechanism, size: int | None, report: Report = no_progress) -> int:
-    """Return the number of variants: what was asked for, or what a mechanism has by itself."""
+    """Return `size`, or the default number of variants of a mechanism if it is None."""
     if isinstance(mechanism, Cover):
-        mechanism.open(report)  # it may be built now
+        mechanism.open(report)  # builds the table if necessary
     if isinstance(mechanism, QueryMechanism) and mechanism.whole:
         return size_of(mechanism, size)
     return SIZE if size is None else size

@@ -1,4 +1,4 @@
-"""The slider: stops on the measured plane of an audit, or of the one shipped with Veil."""
+"""Settings of the slider: measured configurations of an audit, or of the one shipped with Veil."""
 
 import math
 import os
@@ -24,34 +24,33 @@ from veil.text.mechanisms.queries.cover import Cover
 
 BOUND = 0.5  # below it the attacker is wrong more often than right
 RULE = (
-    "Until it is moved, the slider stands at the most useful stop at which the strongest attacker"
-    " of the audit is wrong more often than right, with 97.5 % confidence for each stop by"
-    " itself; if there is none, at the most private."
+    "By default, the slider is at the setting with the highest utility at which the strongest"
+    " attacker of the audit is wrong more often than right, with 97.5 % confidence for each"
+    " setting separately. If there is no such setting, it is at the most private one."
 )
-_WHOLE = 1e-6  # how far from a whole number the size of a log may come out
+_WHOLE = 1e-6  # relative tolerance when the size of a log is recovered from a chance
 
 
 @dataclass(frozen=True, slots=True)
 class SliderStop:
-    """One stop of the slider: a configuration that no other of the audit beats, with its figures.
+    """A slider setting: a configuration that no other one of the audit beats, with its figures.
 
     Attributes
     ----------
     setting
         The mechanism and the number of variants.
     risk
-        The attack of the audit that does best against it: how often its first guess is right.
+        The most successful attack of the audit: how often its first guess is right.
     utility
         The nDCG@10 of its results.
     upper
-        What the risk is at most, with 97.5 % confidence, under all attacks of the audit. That
-        holds for each configuration by itself: of the many that were tried, those that look best
-        are stops, and some may owe it to luck.
+        Upper bound of the risk under all attacks of the audit, with 97.5 % confidence. The
+        confidence is for each configuration separately: the settings are the best of many
+        configurations, and some may owe their place to luck.
     warning
-        The attackers that others faced and this one did not, or nothing.
+        The attackers that were tried on other configurations but not on this one, or "".
     clear
-        For what share of the queries one of the variants was the query itself; None if the audit
-        does not tell.
+        Share of the queries with a variant equal to the query; None if the audit lacks it.
     """
 
     setting: Configuration
@@ -63,12 +62,12 @@ class SliderStop:
 
     @property
     def measured(self) -> bool:
-        """Whether it is of the audit; else its risk is exact, and its utility is not known."""
+        """Whether the audit measured it. Otherwise its risk is exact and its utility unknown."""
         return not math.isnan(self.utility.score)
 
     @property
     def log_size(self) -> int | None:
-        """From how many queries the attacker chose; None if it needs no log to restore words."""
+        """Number of queries the attacker chose from; None if it restores words without a log."""
         if self.risk.kind != "risk" or not self.risk.chance or not 0 < self.risk.chance <= 1:
             return None
         size = 1 / self.risk.chance
@@ -87,20 +86,21 @@ class SliderStop:
 
 
 def stops_of(rows: Sequence[Row], collection: str, engine: str) -> tuple[SliderStop, ...]:
-    """Return the stops of one collection and engine, from the most private to the most useful.
+    """Return the settings for a collection and engine, from the most private to the most useful.
 
-    A configuration that was spared the strongest attacker, which most others faced, is no stop:
-    its risk would look low for that reason alone. Of configurations with the same measured risk
-    and utility the one of the lowest bound stays, then the one of fewer variants.
+    A configuration that was not tested with the strongest attacker, which most others were, is
+    left out: its risk would look low only for that reason. Of configurations with the same
+    measured risk and utility, the lowest upper bound decides, then fewer
+    variants.
     """
-    found = candidates(rows, attacker="lazy", data=collection, task=engine)
+    measured = candidates(rows, attacker="lazy", data=collection, task=engine)
     usable = sorted(
-        _comparable([one for one in found if _usable(one)]),
-        key=lambda one: (one.upper, one.size, one.spec),
+        _comparable([config for config in measured if _usable(config)]),
+        key=lambda config: (config.upper, config.size, config.spec),
     )
-    points = [(one.risk.score, one.utility.score) for one in usable]
+    points = [(config.risk.score, config.utility.score) for config in usable]
     first = dict.fromkeys(points[i] for i in pareto(points))
-    chosen = [usable[points.index(point)] for point in first]
+    best = [usable[points.index(point)] for point in first]
     clear = {
         (row.spec, row.size): row
         for row in rows
@@ -109,51 +109,51 @@ def stops_of(rows: Sequence[Row], collection: str, engine: str) -> tuple[SliderS
     guessing = {row.attacker for row in rows if row.kind == "risk"}  # they have a log
     return tuple(
         SliderStop(
-            Configuration(one.spec, one.size),
-            replace(one.risk, kind="risk") if one.risk.attacker in guessing else one.risk,
-            one.utility,
-            one.upper,
-            one.warning,
-            clear.get((one.spec, one.size)),
+            Configuration(config.spec, config.size),
+            replace(config.risk, kind="risk") if config.risk.attacker in guessing else config.risk,
+            config.utility,
+            config.upper,
+            config.warning,
+            clear.get((config.spec, config.size)),
         )
-        for one in chosen
+        for config in best
     )
 
 
 def first_stop(stops: Sequence[SliderStop]) -> int:
-    """Return the place of the stop to start with: see `RULE`."""
+    """Return the index of the default setting, by `RULE`."""
     return max((i for i, stop in enumerate(stops) if stop.upper < BOUND), default=0)
 
 
-def _comparable(found: Sequence[Candidate]) -> list[Candidate]:
-    """Leave out what was spared the attacker that mostly wins where several were tried."""
-    best = Counter(one.risk.attacker for one in found if len(one.attacks) > 1)
+def _comparable(configs: Sequence[Candidate]) -> list[Candidate]:
+    """Return the configurations that faced the attacker that wins most often."""
+    best = Counter(config.risk.attacker for config in configs if len(config.attacks) > 1)
     strongest = {name for name, _ in best.most_common(1)}
-    faced = [one for one in found if strongest <= set(one.attacks)]
-    return faced if 2 * len(faced) > len(found) else list(found)
+    tested = [config for config in configs if strongest <= set(config.attacks)]
+    return tested if 2 * len(tested) > len(configs) else list(configs)
 
 
-def _usable(one: Candidate) -> bool:
-    """Whether a configuration can be used now, its risk is known, and something is proved."""
-    if not (1 <= one.size <= MAX_SIZE and math.isfinite(one.upper)):
+def _usable(config: Candidate) -> bool:
+    """Return whether a configuration works now, has a finite risk bound, and proves something."""
+    if not (1 <= config.size <= MAX_SIZE and math.isfinite(config.upper)):
         return False
     try:
-        mechanism = catalogue.mechanism(one.spec)
+        mechanism = catalogue.mechanism(config.spec)
         guarantee = mechanism.guarantee
-    except VeilError:  # a plugin that is gone, a parameter that has another range now
+    except VeilError:  # a plugin was removed, or the range of a parameter has changed
         return False
-    if isinstance(mechanism, Cover):  # a table that can be built, or is there
+    if isinstance(mechanism, Cover):  # its table exists or can be built
         return mechanism.table in BUILT_IN or math.isfinite(guarantee.bits)
     return guarantee.kind != "none" and math.isfinite(guarantee.epsilon)
 
 
 def _percent(share: float, *, up: bool = False) -> str:
-    """Write a share with one decimal, `up` never below it."""
+    """Format a share with one decimal; with `up`, round up."""
     shown = math.ceil(share * 1000 - 1e-9) if up else round(share * 1000)
     return f"{shown / 10:g} %"
 
 
-_HERE = "veil-report"  # where 'veil audit' writes unless told otherwise
+_HERE = "veil-report"  # default output folder of 'veil audit'
 SHIPPED = Path(__file__).with_name("measured.csv")
 _TABLE = "results.csv"
 _LARGEST = 64 * 2**20  # bytes of a table
@@ -161,24 +161,22 @@ _LARGEST = 64 * 2**20  # bytes of a table
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPlane:
-    """The measured plane of one collection and engine, and the stops of the slider on it.
+    """The measured plane of one collection and engine, and the slider settings on it.
 
     Attributes
     ----------
     origin, shipped
         Where the figures come from: a folder, or "shipped with Veil".
     stops
-        At least one, from the most private to the most useful: risk and utility rise from each
-        to the next.
+        At least one setting, from the most private to the most useful: risk and utility increase.
     rows
         All rows of the collection and engine.
     default
-        The place of the stop to start with; `RULE` says which that is.
+        Index of the default setting, by `RULE`.
     note
-        Why a newer audit is not used, or nothing.
+        Why a newer audit is not used, or "".
     uncovered
-        Why the slider does not start with cover where it should, and with what instead; or
-        nothing.
+        Why cover is not the default although it should be, and what is instead; or "".
     """
 
     origin: str
@@ -193,14 +191,14 @@ class MeasuredPlane:
 
     @property
     def plain(self) -> Row | None:
-        """The utility of a search without any protection, if it was measured."""
+        """The utility of a plain search, if it was measured."""
         measure = self.stops[0].utility.measure
         return next(
             (row for row in self.rows if row.mechanism == "plain" and row.measure == measure), None
         )
 
     def place(self, setting: Configuration) -> int | None:
-        """Return the place of the stop with this setting, or None if it is not a stop."""
+        """Return the index of a setting, or None if it is not on the slider."""
         for i, stop in enumerate(self.stops):
             if stop.setting == setting:
                 return i
@@ -210,42 +208,42 @@ class MeasuredPlane:
 def load_plane(folder: Path | None = None) -> MeasuredPlane:
     """Return the plane of the audit in a folder.
 
-    Without a folder: of the last audit, else of ``./veil-report``, else of the audit that is
-    shipped with Veil. An audit that is there and cannot be used is passed over, and `Plane.note`
-    says so. An audit is fit to steer by if each of its stops was measured on as many queries as
-    it takes to certify a risk of 5 %, and faced an attacker that knows nothing of mechanisms and
-    one that knows their law, as in the default audit, on the collection and engine of the shipped
-    one. Of one that is named, the note says what it lacks.
+    Without a folder, this is the last audit, else ``./veil-report``, else the audit shipped with
+    Veil. Audits that cannot be used are skipped, and `MeasuredPlane.note` says why. An audit
+    qualifies if each of its settings was measured on enough queries to certify a risk of 5 % and
+    faced both an attacker that knows nothing of mechanisms and one that knows their distribution,
+    as in the default audit, and if it has the collection and engine of the shipped one. An audit
+    passed as `folder` need not qualify; the note then says what it lacks.
 
-    Of a table with several collections or engines the first is taken. A stop is a mechanism on
-    words with a formal guarantee: what is proved must hold wherever the slider stands. Which
-    configurations no other beats depends on what was measured, and so to some degree on luck.
+    If the table has several collections or engines, the first is used. Only mechanisms on
+    words with a formal guarantee become settings, so that every setting proves something. Which
+    configurations no other one beats depends on the sample, and so to some degree on luck.
 
     Raises
     ------
     InputError
-        If the folder has no table of an audit, or none of its configurations can be a stop.
+        If the folder has no audit table, or none of its configurations can be a setting.
     """
     if folder == SHIPPED:
         return _shipped("")
     if folder is not None:
         plane = _plane(_read(folder), str(folder))
-        why = lacking(plane)
-        return replace(plane, note=f"Mind that of the audit {folder}: {why}." if why else "")
+        gap = lacking(plane)
+        return replace(plane, note=f"Limits of the audit {folder}: {gap}." if gap else "")
     notes: list[str] = []
-    for place in _implicit(notes):
+    for path in _implicit(notes):
         try:
-            if not _is_there(place):
-                if place.name != _HERE:
-                    notes.append(f"The last audit, {place}, is gone.")
+            if not _exists(path):
+                if path.name != _HERE:
+                    notes.append(f"The last audit, {path}, is gone.")
             else:
-                _require_own(place)
-                plane = _plane(_read(place), str(place), note=" ".join(notes))
-                if not (why := lacking(plane)):
+                _require_own(path)
+                plane = _plane(_read(path), str(path), note=" ".join(notes))
+                if not (gap := lacking(plane)):
                     return plane
                 notes.append(
-                    f"The audit {place} does not become the slider: {why}. Name it with --audit to"
-                    " use it all the same."
+                    f"The audit {path} is not used for the slider: {gap}. Pass it with --audit"
+                    " to use it anyway."
                 )
         except InputError as error:
             notes.append(str(error))
@@ -256,37 +254,39 @@ def _shipped(note: str) -> MeasuredPlane:
     return _plane(read_csv(SHIPPED), "shipped with Veil", shipped=True, note=note)
 
 
-REQUIRED = ("inference", "bayes")  # attackers that know nothing, and all, of a mechanism
+REQUIRED = ("inference", "bayes")  # attackers that know nothing and everything about a mechanism
 LEAST = cases_needed(0.05) or 0  # queries: 72
 
 
 def lacking(plane: MeasuredPlane) -> str:
-    """Say what an audit lacks that is to be the slider without being named, or nothing."""
+    """Return why an audit is not used by default, or "" if it qualifies."""
     attacks: dict[tuple[str, int], set[str]] = {}
     for row in plane.rows:
         if row.kind == "risk":
-            faced = attacks.setdefault((row.spec, row.size), set())
-            faced.add(row.attacker.partition("(")[0].strip())
+            names = attacks.setdefault((row.spec, row.size), set())
+            names.add(row.attacker.partition("(")[0].strip())
     settings = {(stop.setting.mechanism, stop.setting.size) for stop in plane.stops}
     fewest = min(stop.risk.n for stop in plane.stops)
     absent = [
-        each for each in REQUIRED if any(each not in attacks.get(one, ()) for one in settings)
+        name
+        for name in REQUIRED
+        if any(name not in attacks.get(setting, ()) for setting in settings)
     ]
     shipped = _shipped("")
     if fewest < LEAST:
-        return f"it has {fewest:,} queries, and a risk of 5 % takes at least {LEAST} to certify"
+        return f"it has {fewest:,} queries, but certifying a risk of 5 % takes at least {LEAST}"
     if absent:
-        return f"not all of its configurations faced {' and '.join(absent)}"
+        return f"not all of its configurations were attacked with {' and '.join(absent)}"
     if (plane.collection, plane.engine) != (shipped.collection, shipped.engine):
         return (
-            f"it is of {plane.collection} with {plane.engine}, and not of {shipped.collection}"
-            f" with {shipped.engine}"
+            f"it is for {plane.collection} with {plane.engine}, not {shipped.collection} with"
+            f" {shipped.engine}"
         )
     return ""
 
 
 def _implicit(notes: list[str]) -> list[Path]:
-    """Return the folders to look at when none is named."""
+    """Return the default audit folders, in order."""
     here = Path(_HERE).absolute()
     try:
         last = noted_audit()
@@ -296,22 +296,23 @@ def _implicit(notes: list[str]) -> list[Path]:
     return [here] if last in (None, here) else [last, here]
 
 
-def _is_there(folder: Path) -> bool:
+def _exists(folder: Path) -> bool:
     try:
         return (folder / _TABLE).exists()
     except OSError:
-        return True  # and reading it says why it cannot be used
+        return True  # reading it then raises the error
 
 
 def _require_own(folder: Path) -> None:
-    """Refuse a table that somebody else may have put there: nobody named that folder."""
+    """Reject a table that somebody else may have written: the user did not name this folder."""
     try:
         state = (folder / _TABLE).stat()
     except OSError as error:
         raise InputError(f"{folder / _TABLE} cannot be read ({error.strerror}).") from None
     if os.name == "posix" and (state.st_uid != os.getuid() or state.st_mode & 0o002):
         raise InputError(
-            f"Others may have written {folder / _TABLE}; name the folder to use it all the same."
+            f"Other users can write {folder / _TABLE}. Pass the folder with --audit to use it"
+            " anyway."
         )
 
 
@@ -319,9 +320,9 @@ def _read(folder: Path) -> tuple[Row, ...]:
     path = folder / _TABLE
     try:
         if path.stat().st_size > _LARGEST:
-            raise InputError(f"{path} is larger than {_LARGEST:,} bytes; audit less at once.")
+            raise InputError(f"{path} must be at most {_LARGEST:,} bytes. Run a smaller audit.")
     except FileNotFoundError:
-        pass  # reading it says what to do
+        pass  # reading it raises a helpful error
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}).") from None
     return read_csv(path)
@@ -330,36 +331,39 @@ def _read(folder: Path) -> tuple[Row, ...]:
 def _plane(
     rows: Sequence[Row], origin: str, *, shipped: bool = False, note: str = ""
 ) -> MeasuredPlane:
-    """Take the first collection and engine of a table, and find the stops."""
+    """Return the plane of the first collection and engine of a table."""
     first = next((row for row in rows if row.kind == "utility"), None)
     stops = stops_of(rows, first.data, first.task) if first else ()
     if first is None or not stops:
         raise InputError(
-            f"The audit ({origin}) has no configuration that can be a stop of the slider: a"
-            " mechanism on words with a formal guarantee, a utility and a risk by first guess."
+            f"The audit ({origin}) must have a configuration for the slider: a mechanism on"
+            " words with a formal guarantee, a utility and a risk by first guess. Run 'veil"
+            " audit' again."
         )
-    kept = tuple(row for row in rows if row.data == first.data and row.task in ("", first.task))
+    selected = tuple(
+        row for row in rows if row.data == first.data and row.task in ("", first.task)
+    )
     return MeasuredPlane(
-        origin, shipped, first.data, first.task, stops, kept, first_stop(stops), note
+        origin, shipped, first.data, first.task, stops, selected, first_stop(stops), note
     )
 
 
-ATTACKER = "knows everything"  # in the place of the name of an attacker of an audit
+ATTACKER = "knows everything"  # shown instead of the name of an audit's attacker
 _EMBEDDED = "cover(table='icd10cm'"
 _MISSING = (
-    "cover, which hides most, is not on the slider: its table of {0} is not there yet. Build it"
-    " once with 'veil cover build {0}', and start again."
+    "cover, the mechanism that hides most, is not on the slider: its table of {0} has not been"
+    " built. Run 'veil cover build {0}' once, then start again."
 )
 
 
 def with_cover(
     plane: MeasuredPlane, standing: Locality, report: Report = no_progress
 ) -> MeasuredPlane:
-    """Return the slider for an engine that stands there: it starts with cover.
+    """Return the slider for an engine of this locality, with cover as the default.
 
-    The table of the embedded catalogue is built now if it is not there. That of wordnet, for
-    engines elsewhere, takes long: where it is not there, `note` and `uncovered` say how to build
-    it. For documents of the user's own, which are searched without it, it is there or not.
+    The table of the embedded catalogue is built now if it does not exist. The wordnet table, for
+    remote engines, takes long to build: if it is missing, `note` and `uncovered` say how to build
+    it. The user's own documents are searched without it, so a missing table is ignored.
     """
     mechanism = catalogue.mechanism(usual_mechanism(standing))
     if not isinstance(mechanism, Cover):
@@ -369,9 +373,9 @@ def with_cover(
     if math.isinf(mechanism.guarantee.bits) and standing != "stand-in":
         if standing != "elsewhere":
             return plane
-        told = _MISSING.format(mechanism.table)
-        note = f"{plane.note} {told}".strip()
-        return replace(plane, note=note, uncovered=f"{told} {_instead(plane)}")
+        message = _MISSING.format(mechanism.table)
+        note = f"{plane.note} {message}".strip()
+        return replace(plane, note=note, uncovered=f"{message} {_instead(plane)}")
     table = mechanism.open(report)
     setting = Configuration(str(mechanism), table.k)
     place = plane.place(setting)
@@ -381,17 +385,17 @@ def with_cover(
 
 
 def _instead(plane: MeasuredPlane) -> str:
-    """Say what the slider starts with, and what that is worth."""
-    stop, plain = plane.stops[plane.default], plane.plain
-    of = f" (plain search {plain.score:.2f})" if plain is not None else ""
+    """Describe the default setting without cover and its utility."""
+    stop, baseline = plane.stops[plane.default], plane.plain
+    of = f" (plain search {baseline.score:.2f})" if baseline is not None else ""
     return (
-        f"Until then it starts at {catalogue.mechanism(stop.setting.mechanism).brief}, with a"
+        f"Until then the default is {catalogue.mechanism(stop.setting.mechanism).brief}, with a"
         f" utility of {stop.utility.score:.2f}{of} in the audit."
     )
 
 
 def without_embedded(plane: MeasuredPlane) -> MeasuredPlane:
-    """Return the slider without the table of the embedded catalogue: it fits no other engine."""
+    """Return the slider without the embedded catalogue's table, which fits no other engine."""
     if not any(_EMBEDDED in stop.setting.mechanism for stop in plane.stops):
         return plane
     rows = [row for row in plane.rows if _EMBEDDED not in row.spec]
@@ -400,7 +404,7 @@ def without_embedded(plane: MeasuredPlane) -> MeasuredPlane:
 
 
 def _unmeasured(plane: MeasuredPlane, setting: Configuration, table: Table) -> SliderStop:
-    """Make a stop of what is exact: the results of it were not measured."""
+    """Return a setting whose risk is exact and whose utility was not measured."""
     chance = 1 / len(table)
     risk = Row(
         table.universe, "", "cover", setting.mechanism, "", 0.0, table.k, "risk", "active",

@@ -1,4 +1,4 @@
-"""The contract of sources, which make variants of a query; their names in the ledger; marks."""
+"""The `Source` contract, the names of sources in the ledger, and the marks of variants."""
 
 import hashlib
 import math
@@ -26,18 +26,18 @@ from veil.text.vectors.embeddings import Embeddings
 Marks = tuple[VariantPiece, ...]
 Recall = Callable[[Sequence[Released]], Ranking | None]
 _CHOSEN = (
-    "The draws were released because they, or ones that they share, passed a local attack: that"
-    " choice is outside of the guarantee."
+    "The variants were released because they, or variants they share samples with, passed a"
+    " local attack; this choice is outside the guarantee."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class EngineRoute:
-    """How texts reach the engine: whether they leave this machine, and what is remembered.
+    """How texts reach the engine.
 
-    `recall` gives what was answered lately to all of some texts, so that nothing need be sent, or
-    None. `check` raises `EngineError` where the engine takes no connection: a new release is then
-    not written down.
+    `leaves` is whether they leave this machine. `recall` returns the remembered answers to all
+    of some texts, so that nothing need be sent, or None. `check` raises `EngineError` if the
+    engine accepts no connection, in which case a new release is not recorded.
     """
 
     leaves: bool = True
@@ -46,41 +46,41 @@ class EngineRoute:
 
 
 class Source(Protocol):
-    """Adds variants to what was released of a query."""
+    """Makes variants of a query and adds them to its ledger entry."""
 
     @property
     def known(self) -> Entry:
-        """What was released of the query with the same choices, or an empty entry."""
+        """The ledger entry of the query with the same options, or an empty entry."""
         ...
 
     @property
     def asked(self) -> str:
-        """The query as its variants are laid out: what an attacker has to guess."""
+        """The query in the layout of its variants, which an attacker has to guess."""
         ...
 
     def extend(self, entry: Entry, size: int) -> Entry:
-        """Return an entry with so many variants."""
+        """Return an entry with `size` variants."""
         ...
 
     def release(self, entry: Entry) -> Variants:
-        """Return the variants of an entry, which may be sent, with what they cost all in all."""
+        """Return the variants of an entry, ready to be sent, with their total cost."""
         ...
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
-        """Say of each word of the variants what it is."""
+        """Return the pieces of each variant, marked with their origin."""
         ...
 
 
 class PricedSource(Source, Protocol):
-    """Knows what variants cost before they are drawn."""
+    """A source that knows the price of variants before they are sampled."""
 
     def price(self, entry: Entry, size: int) -> Price | None:
-        """Return what it costs to have so many variants; None if no more can be had."""
+        """Return the price of having `size` variants; None if no more are available."""
         ...
 
 
 def account_cost(guarantee: Guarantee, draws: int) -> float:
-    """Return what draws add to an account: infinite where a sum of epsilons says too little."""
+    """Return what samples add to an account: infinite if epsilons do not add up."""
     if not draws:
         return 0.0
     return math.inf if guarantee.additive else guarantee.epsilon * draws
@@ -89,25 +89,25 @@ def account_cost(guarantee: Guarantee, draws: int) -> float:
 def recorded_variants(
     entry: Entry, mechanism: TextMechanism, kept: tuple[str, ...], cost: Guarantee
 ) -> Variants:
-    """Return the variants of an entry, with what they cost and which words passed."""
+    """Return the variants of an entry with their cost and the words that passed unchanged."""
     row = tuple(Released(text) for text in entry.variants)
     return Variants((row,), str(mechanism), add_choice_cost(cost, entry), (kept,), (entry.words,))
 
 
 def add_choice_cost(cost: Guarantee, entry: Entry) -> Guarantee:
-    """Add to a cost that the draws of an entry were chosen, where they were."""
+    """Add a caveat to the cost if the variants of the entry were selected by a check."""
     return cost.with_caveat(_CHOSEN) if entry.chosen else cost
 
 
 def law_name(mechanism: TextMechanism, space: Embeddings | None) -> str:
-    """Name what makes draws: those of another mechanism or of other vectors are not the same."""
+    """Return a name that distinguishes samples of different mechanisms or vectors."""
     return str(mechanism) if space is None else f"{mechanism} in {space.name}#{_digest(space)}"
 
 
 def group_name(mechanism: Cover, *, leaves: bool = True) -> str:
-    """Name the table of a mechanism, whatever its version: see `Groups`.
+    """Return the name of a mechanism's table, the same for all versions: see `CoverGroups`.
 
-    What was searched on this machine alone is apart: no engine elsewhere has seen it.
+    Local searches have a different name, because no remote engine has seen their groups.
     """
     return f"{_table_name(mechanism)}{'' if leaves else ', on this machine'}"
 
@@ -115,8 +115,8 @@ def group_name(mechanism: Cover, *, leaves: bool = True) -> str:
 def _table_name(mechanism: Cover) -> str:
     fields = Cover.model_fields
     usual = {name: fields[name].default for name in ("stay", "near")}
-    if mechanism.table not in BUILT_IN:  # wherever it was named from
-        usual |= dict.fromkeys(("tracks", "cell", "words"))  # a folder has its own
+    if mechanism.table not in BUILT_IN:
+        usual |= dict.fromkeys(("tracks", "cell", "words"))  # stored in the folder
         usual["table"] = str(Path(mechanism.table).resolve())
         return mechanism.model_copy(update=usual).brief
     same = {"tracks": TRACKS, "cell": CELL, "words": WORDS}
@@ -125,25 +125,25 @@ def _table_name(mechanism: Cover) -> str:
 
 
 def choices_name(mechanism: WordMechanism, words: WordOptions, key: Key) -> str:
-    """Name the choices that are not the usual ones; with others, a release is another one."""
-    told = [f"unknown={words['unknown']}"] if words.get("unknown", "random") != "random" else []
+    """Return a suffix that names options other than the default; it distinguishes releases."""
+    options = [f"unknown={words['unknown']}"] if words.get("unknown", "random") != "random" else []
     policies = sorted((words.get("policies") or {}).items())
-    told += [f"{kind}={policy}" for kind, policy in policies if policy != "replace"]
+    options += [f"{kind}={policy}" for kind, policy in policies if policy != "replace"]
     select = words.get("select")
     if callable(select):
         raise ParameterError(
-            "The ledger cannot tell one function from another: the 'select' argument must be a"
-            " name or a list of terms here."
+            "The 'select' argument must be a name or a list of terms here, because the ledger"
+            " cannot identify functions. Got a function instead."
         )
     if select is not None and select != mechanism.select:
-        # a list of terms may tell as much as a query
+        # a list of terms may reveal as much as a query
         listed = select if isinstance(select, str) else f"terms#{key.terms(select).hex()}"
-        told.append(f"select={listed}")
-    return "".join(f", {each}" for each in told)
+        options.append(f"select={listed}")
+    return "".join(f", {option}" for option in options)
 
 
-class _Named:
-    """The digest of a space, kept with it."""
+class _Digest:
+    """The digest of an embedding space, cached with it."""
 
     nbytes = 100
 
@@ -152,24 +152,24 @@ class _Named:
 
 
 def _digest(space: Embeddings) -> str:
-    """Return what tells vectors from others that have the same name."""
-    known = space.memo.get("digest", _Named)
-    if known is None:
-        made = hashlib.blake2b("\n".join(space.words).encode(), digest_size=4)
-        made.update(np.ascontiguousarray(space.vectors).data)
-        known = _Named(made.hexdigest())
-        space.memo.put("digest", known)
-    return known.text
+    """Return a digest that distinguishes vectors with the same name."""
+    entry = space.memo.get("digest", _Digest)
+    if entry is None:
+        state = hashlib.blake2b("\n".join(space.words).encode(), digest_size=4)
+        state.update(np.ascontiguousarray(space.vectors).data)
+        entry = _Digest(state.hexdigest())
+        space.memo.put("digest", entry)
+    return entry.text
 
 
 def marks(
     variant: str, own: Iterable[str], kept: Iterable[str] = (), stand_ins: Iterable[str] = ()
 ) -> tuple[VariantPiece, ...]:
-    """Cut a variant into pieces, each with what it is.
+    """Split a variant into pieces, each marked with its origin.
 
-    A word is compared with those of the query, wherever it stands: that is what a reader of the
-    variant sees. `own` are the query and its words as the vectors spell them, `kept` the words
-    that are sent as they are, `stand_ins` those drawn for words that the vectors do not know.
+    Words are compared with those of the query regardless of position, as a reader of the
+    variant would. `own` is the query and its words as the vectors spell them, `kept` the words
+    sent unchanged, `stand_ins` the words sampled for out-of-vocabulary words.
     """
     kinds: dict[str, MarkKind] = dict.fromkeys(_words(stand_ins), "unknown")
     kinds |= dict.fromkeys(_words(own), "same")

@@ -1,4 +1,4 @@
-"""Sources of variants: draws of words, rewritings of the query, fixed groups, fresh draws."""
+"""Sources of variants: samples of words, rewritings, cover groups and unrecorded samples."""
 
 import hashlib
 import json
@@ -45,18 +45,17 @@ from veil.text.protect import draft, draw, protect
 from veil.text.vectors.embeddings import Embeddings
 
 _SHARED = (
-    "Related queries share the draws of common words, which tells that a word is the same: no"
-    " bound covers that."
+    "Related queries share the samples of common words, which reveals that the word is the"
+    " same; no bound covers this."
 )
 
 
 class WordDraws:
-    """Word by word, each with draws of its own.
+    """Variants of a query, sampled word by word.
 
-    Draws depend on the mechanism, the vectors and the word alone, so that those of related queries
-    serve whatever words these protected. A release also depends on which words are replaced: with
-    other choices, or where the same words in another order are selected otherwise, there is
-    another one.
+    Samples depend only on the mechanism, the vectors and the word, so related queries can share
+    them even if they protected other words. A release also depends on which words are replaced:
+    other options, or another selection of the same words in another order, make another release.
     """
 
     def __init__(
@@ -73,34 +72,34 @@ class WordDraws:
         name = law_name(mechanism, space)
         self._keys = ledger.key.words(self._text.words, name)
         setting = name + choices_name(mechanism, words, ledger.key)
-        self.known = known = self._find(ledger, ledger.key.query(query), setting)
-        if known.form:
-            self._text = self._text.in_form(known.form, self._order(known))
-            self._keys = tuple(known.draws)
+        self.known = entry = self._find(ledger, ledger.key.query(query), setting)
+        if entry.form:
+            self._text = self._text.in_form(entry.form, self._order(entry))
+            self._keys = tuple(entry.draws)
         self.asked = query if _leaves_out(words) else self._text.original
-        tied = known.query if known.tied else b""
+        tied = entry.query if entry.tied else b""
         self._decoys = [ledger.key.decoy(key, tied, space.size) for key in self._keys]
-        # An unknown word shares nothing: its draws do not depend on it, so that others tell
-        # nothing more of it, and the same ones would tell that it comes again.
-        both = zip(self._keys, self._text.known, strict=True)
-        shared = [key for key, is_known in both if is_known]
+        # An out-of-vocabulary word shares nothing: its samples do not depend on it, so new ones
+        # reveal nothing more, while the same ones would reveal that it was repeated.
+        pairs = zip(self._keys, self._text.known, strict=True)
+        shared = [key for key, is_known in pairs if is_known]
         self._related, self._chosen = ledger.related(
-            shared, len(self._keys), known.query, known.draws
+            shared, len(self._keys), entry.query, entry.draws
         )
 
     def price(self, entry: Entry, size: int) -> Price:
-        """Return what the missing draws cost."""
+        """Return the price of the missing samples."""
         return Price(account_cost(self._mechanism.guarantee, sum(self._missing(entry, size))))
 
     def extend(self, entry: Entry, size: int) -> Entry:
-        """Draw for each word what is missing, and spell the variants that are not there yet."""
+        """Sample what is missing for each word, and write out the new variants."""
         columns = self._columns(entry, size)
         missing = self._missing(entry, size)
-        for count in sorted({each for each in missing if each}):
-            places = [i for i, each in enumerate(missing) if each == count]
+        for count in sorted({number for number in missing if number}):
+            places = [i for i, number in enumerate(missing) if number == count]
             decoys = [self._decoys[place] for place in places]
-            drawn = draw(self._text, places, self._mechanism, self._space, count, decoys)
-            for place, words in zip(places, drawn, strict=True):
+            samples = draw(self._text, places, self._mechanism, self._space, count, decoys)
+            for place, words in zip(places, samples, strict=True):
                 columns[place] += words
         start = len(entry.variants)
         rows = zip(*(column[start:] for column in columns), strict=True)
@@ -119,54 +118,56 @@ class WordDraws:
         )
 
     def release(self, entry: Entry) -> Variants:
-        """Return the variants, with their cost and what it does not cover."""
+        """Return the variants with their cost and its limits."""
         guarantee, words = self._mechanism.guarantee, self._words
         select = words.get("select")
         select = self._mechanism.select if select is None else select
         scale = scale_premise(guarantee, self._space)
-        told = (*premises(select, words.get("policies"), scale), _SHARED)
-        kept, size = self._text.kept, len(entry.variants)
-        cost = release_cost(guarantee, entry.words, size, len(kept), told)
-        return recorded_variants(entry, self._mechanism, kept, cost)
+        conditions = (*premises(select, words.get("policies"), scale), _SHARED)
+        unchanged, size = self._text.kept, len(entry.variants)
+        cost = release_cost(guarantee, entry.words, size, len(unchanged), conditions)
+        return recorded_variants(entry, self._mechanism, unchanged, cost)
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
-        """Compare the variants with the words of the query, and with draws for unknown ones."""
+        """Mark the words of each variant by comparing them with the query."""
         pairs = zip(self._keys, self._text.known, strict=True)
-        hidden = [entry.draws[key] for key, known in pairs if not known and key in entry.draws]
-        own, kept = (self._query, *self._text.words), self._text.kept
+        hidden = [
+            entry.draws[key] for key, is_known in pairs if not is_known and key in entry.draws
+        ]
+        own, unchanged = (self._query, *self._text.words), self._text.kept
         return tuple(
-            marks(variant, own, kept, [column[i] for column in hidden if i < len(column)])
+            marks(variant, own, unchanged, [column[i] for column in hidden if i < len(column)])
             for i, variant in enumerate(entry.variants)
         )
 
     def _find(self, ledger: Ledger, query: bytes, setting: str) -> Entry:
-        """Find what was released of the query where the same words of it were replaced."""
-        known = ledger.known(query, setting)
-        if known is not None and known.form and not self._fits(known, ledger.key):
-            kept = ledger.key.words(self._text.kept, setting)
-            both = b"".join(sorted(self._keys)) + b"".join(sorted(kept))
-            mark = hashlib.blake2b(both, digest_size=4).hexdigest()
+        """Return the ledger entry of the query with the same words replaced."""
+        entry = ledger.known(query, setting)
+        if entry is not None and entry.form and not self._fits(entry, ledger.key):
+            unchanged = ledger.key.words(self._text.kept, setting)
+            words = b"".join(sorted(self._keys)) + b"".join(sorted(unchanged))
+            mark = hashlib.blake2b(words, digest_size=4).hexdigest()
             setting = f"{setting}, other words#{mark}"
-            known = ledger.known(query, setting)
-        return known or Entry(query, setting)
+            entry = ledger.known(query, setting)
+        return entry or Entry(query, setting)
 
-    def _fits(self, known: Entry, key: Key) -> bool:
-        """Whether the same words were replaced and kept as before, so that the form is theirs."""
-        words = len(json.loads(known.form)[1])
-        if set(known.draws) != set(self._keys) or words != len(self._keys):
+    def _fits(self, entry: Entry, key: Key) -> bool:
+        """Return whether the entry replaced and kept the same words, so that its form applies."""
+        words = len(json.loads(entry.form)[1])
+        if set(entry.draws) != set(self._keys) or words != len(self._keys):
             return False
-        there = self._text.in_form(known.form, self._order(known))
-        return key.query(there.original) == key.query(self._text.original)
+        text = self._text.in_form(entry.form, self._order(entry))
+        return key.query(text.original) == key.query(self._text.original)
 
-    def _order(self, known: Entry) -> list[int]:
-        """Return where the words of an earlier release stand in this query."""
-        return [self._keys.index(key) for key in known.draws]
+    def _order(self, entry: Entry) -> list[int]:
+        """Return the positions in this query of the words of an earlier entry."""
+        return [self._keys.index(key) for key in entry.draws]
 
     def _columns(self, entry: Entry, size: int) -> list[tuple[str, ...]]:
         return [(*entry.draws.get(key, ()), *self._more(entry, key))[:size] for key in self._keys]
 
     def _more(self, entry: Entry, key: bytes) -> tuple[str, ...]:
-        """Return the draws of a word that go on from those of the entry, and are out already."""
+        """Return a word's samples from related queries that continue those of the entry."""
         have, column = entry.draws.get(key, ()), self._related.get(key, ())
         return column[len(have) :] if column[: len(have)] == have else ()
 
@@ -175,13 +176,13 @@ class WordDraws:
 
 
 def _leaves_out(words: WordOptions) -> bool:
-    """Whether words may be missing from the layout, so that it is not what was asked."""
-    made = {words.get("unknown", "random"), *(words.get("policies") or {}).values()}
-    return not made.isdisjoint({"drop", "mask"})
+    """Return whether words may be missing from the layout, so that it differs from the query."""
+    policies = {words.get("unknown", "random"), *(words.get("policies") or {}).values()}
+    return not policies.isdisjoint({"drop", "mask"})
 
 
 class QueryRewritings:
-    """Whole queries, rewritten by a mechanism that draws nothing at random."""
+    """Rewritings of whole queries by a mechanism without randomness."""
 
     def __init__(
         self, query: str, mechanism: TextMechanism, size: int, ledger: Ledger, words: WordOptions
@@ -189,17 +190,17 @@ class QueryRewritings:
         self.asked, self._mechanism, self._size = query, mechanism, size
         hashed, name = ledger.key.query(query), law_name(mechanism, None)
         self.known = ledger.known(hashed, name) or Entry(hashed, name)
-        self._found = protect([query], mechanism, None, size, max_chars=MAX_QUERY, **words)
+        self._rewritings = protect([query], mechanism, None, size, max_chars=MAX_QUERY, **words)
 
     def price(self, entry: Entry, size: int) -> Price | None:
-        """Return what the rewritings cost that are not there yet."""
+        """Return the price of the missing rewritings."""
         new = self._new(entry, size)
         if not new and entry.variants:
             return None
         return self._price(len(new))
 
     def extend(self, entry: Entry, size: int) -> Entry:
-        """Add the rewritings that are not there yet."""
+        """Add the rewritings that the entry lacks."""
         new = self._new(entry, size)
         variants = (*entry.variants, *new)
         price = self._price(len(new))
@@ -209,30 +210,30 @@ class QueryRewritings:
             spent=entry.spent + price.epsilon,
             bits=entry.bits + price.bits,
             cost=self._price(len(variants)).epsilon,
-            words=self._found.protected[0],
+            words=self._rewritings.protected[0],
         )
 
     def release(self, entry: Entry) -> Variants:
-        """Return the rewritings, with what all of them cost, also those of before."""
-        kept = passed(self.asked, entry.variants)
+        """Return all rewritings, with their total cost."""
+        unchanged = passed(self.asked, entry.variants)
         if self._whole:
             return recorded_variants(
                 entry, self._mechanism, (), whole_cost(self._mechanism.guarantee, 1)
             )
-        made = QueryRelease(entry.variants, kept, entry.words)
-        cost = scrambled_cost(self._mechanism.guarantee, [made], self._size)
-        return recorded_variants(entry, self._mechanism, kept, cost)
+        rewritings = QueryRelease(entry.variants, unchanged, entry.words)
+        cost = scrambled_cost(self._mechanism.guarantee, [rewritings], self._size)
+        return recorded_variants(entry, self._mechanism, unchanged, cost)
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
-        """Compare the rewritings with the words of the query."""
+        """Mark the words of each rewriting by comparing them with the query."""
         if self._whole:
             return tuple((VariantPiece(text, "cover"),) for text in entry.variants)
-        kept = passed(self.asked, entry.variants)
-        return tuple(marks(text, [self.asked], kept) for text in entry.variants)
+        unchanged = passed(self.asked, entry.variants)
+        return tuple(marks(text, [self.asked], unchanged) for text in entry.variants)
 
     @property
     def _whole(self) -> bool:
-        """Whether the queries are one release, whatever their number."""
+        """Whether the queries are a single release."""
         return isinstance(self._mechanism, QueryMechanism) and self._mechanism.whole
 
     def _price(self, queries: int) -> Price:
@@ -242,27 +243,27 @@ class QueryRewritings:
         return Price(account_cost(guarantee, queries))
 
     def _new(self, entry: Entry, size: int) -> Sequence[str]:
-        known = set(entry.variants)
-        return [text for text in self._found[0] if text not in known][: size - len(known)]
+        earlier = set(entry.variants)
+        return [text for text in self._rewritings[0] if text not in earlier][: size - len(earlier)]
 
 
 EARLIER = (
-    "The group is that of an earlier table, as the query was asked before: the old and the new one"
-    " together would tell more."
+    "The group is from an earlier table, because the query was searched before: the old and the"
+    " new group together would reveal more."
 )
-SESSION = 1800.0  # seconds after a search in which the next one may stay with its group
+SESSION = 1800.0  # seconds for which the next search may reuse the group
 
 
 class CoverGroups:
-    """Whole groups of fixed texts: what is sent depends on the address of the query alone.
+    """Whole groups of fixed texts: what is sent depends only on the group number of the query.
 
-    What was released of a query is released again, also if the table was built anew meanwhile:
-    the old and the new group together would tell more. A query that is near to the group of the
-    one before stays with it, within a session.
+    A query that was searched before sends the same group again, even if the table was rebuilt
+    meanwhile: the old and the new group together would reveal more. Within a session, a query
+    close to the previous group reuses that group.
 
-    Every query whose group goes out costs the bits of the table, once: that the same texts went
-    out for another query before does not tell the engine less of this one. Nothing is told, and
-    nothing costs, where all answers are remembered and nothing is sent.
+    Each query whose group is sent costs the table's bits once. That the same texts were sent for
+    another query before does not reveal less about this one. If all answers are remembered and
+    nothing is sent, nothing is revealed and the cost is 0.
     """
 
     def __init__(self, query: str, mechanism: Cover, ledger: Ledger, line: EngineRoute) -> None:
@@ -273,7 +274,7 @@ class CoverGroups:
         self.found = mechanism.locate(query)
         texts, self._before = table.group(self.found.address), -1
         self._after: tuple[str, ...] = ()
-        if self.known.variants:  # the engine saw the group after the same one as then
+        if self.known.variants:  # the preceding group is the one from that time
             self._before = table.find(_before(self.known, ledger))
         elif (last := ledger.latest(name, SESSION)) is not None and last.variants != texts:
             self._before, self._after = table.find(last.variants), (str(last.number),)
@@ -286,23 +287,23 @@ class CoverGroups:
 
     @property
     def owing(self) -> bool:
-        """Whether the group goes out for this query and was not paid for it yet."""
+        """Whether the group is sent for this query and has not been paid for."""
         return self.answers is None and not self.known.bits
 
     @property
     def stayed(self) -> bool:
-        """Whether it is the group of an earlier query, though this one has another by itself."""
+        """Whether the group of an earlier query is reused although this one has another group."""
         return self._table.find(self._texts) not in (-1, self.found.address)
 
     def price(self, entry: Entry, size: int) -> Price | None:
-        """Return the bits of a group that goes out for this query the first time."""
+        """Return the bits of a group that is sent for this query for the first time."""
         size_of(self._mechanism, size)
         if entry.variants and not self.owing:
             return None
         return Price(bits=self._bits if self.owing else 0.0)
 
     def extend(self, entry: Entry, size: int) -> Entry:
-        """Take all texts of the group."""
+        """Add all texts of the group."""
         price = self.price(entry, size)
         if price is None:
             return entry
@@ -315,7 +316,7 @@ class CoverGroups:
         )
 
     def release(self, entry: Entry) -> Variants:
-        """Return the texts of the group; all of them cost what one release does."""
+        """Return the texts of the group, which together cost one release."""
         cost = whole_cost(self._mechanism.guarantee, 1)
         if self._table.find(entry.variants) < 0:
             cost = replace(cost, bits=entry.bits or cost.bits, caveat=EARLIER)
@@ -323,15 +324,15 @@ class CoverGroups:
 
     @property
     def _bits(self) -> float:
-        """What the release tells: one of as many groups as there are."""
+        """Leakage of a release: log2 of the number of groups."""
         return self._table.bits
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
-        """Say that every text is a fixed one, whatever words it has."""
+        """Mark every text as fixed."""
         return tuple((VariantPiece(text, "cover"),) for text in entry.variants)
 
     def group(self, entry: Entry) -> GroupView:
-        """Say which group was sent, and who else would send the same."""
+        """Return the group that was sent, and which other texts share it."""
         return group_of(
             self._table,
             entry.variants,
@@ -344,15 +345,15 @@ class CoverGroups:
 
 
 def _before(entry: Entry, ledger: Ledger) -> tuple[str, ...]:
-    """Return the texts of the group that was sent last before an entry was made, in its session.
+    """Return the texts of the group sent just before an entry was made, in its session.
 
-    The entry has the number of that release; nothing where there is none, or it was forgotten.
+    The entry stores the number of that release. Empty if there is none, or it was forgotten.
     """
     noted = (text for column in entry.draws.values() for text in column[1:2])
     numbers = [int(text) for text in noted if text.isdecimal()]
-    for found in ledger.releases(1, before=numbers[0] + 1) if numbers else ():
-        if found.number == numbers[0]:
-            return found.variants
+    for earlier in ledger.releases(1, before=numbers[0] + 1) if numbers else ():
+        if earlier.number == numbers[0]:
+            return earlier.variants
     return ()
 
 
@@ -366,32 +367,32 @@ def group_of(
     bits: float = 0.0,
     apart: tuple[int, float] = (-1, 1.0),
 ) -> GroupView:
-    """Describe a group that was sent; of one of an earlier table little is known but its bits.
+    """Describe the group that was sent; of an earlier table's group, little but its bits is known.
 
-    `apart` is the group before it in the session, and the cosine from which a query would have
-    stayed with that one: such texts are ruled out by whoever saw both.
+    `apart` is the preceding group of the session, and the cosine from which a query would have
+    reused it: an attacker who saw both groups rules out such texts.
     """
     address = table.find(texts)
     if address < 0:
         groups = round(2**bits) if bits else table.L
         active = min(1.0, 10 * groups / len(table))
         return GroupView(-1, groups, len(table), known, stayed, found.cosine, (), active)
-    there = table.members(address)
+    members = table.members(address)
     before, stay = apart
     if before >= 0 and address != before:
-        near = table.vectors[there] @ table.vectors[table.members(before)].T
-        there = there[near.max(axis=1) < stay]
-    odds = table.odds(there)
-    first = {int(table.tracks[i]): int(i) for i in there[::-1]}
+        near = table.vectors[members] @ table.vectors[table.members(before)].T
+        members = members[near.max(axis=1) < stay]
+    odds = table.odds(members)
+    first = {int(table.tracks[i]): int(i) for i in members[::-1]}
     others = tuple(table.texts[first[track]] for track in sorted(first))
     return GroupView(
-        address, table.L, len(table), known, stayed, found.cosine, others, odds.equal, len(there),
-        before >= 0 and address != before, odds.popular, odds.blind, odds.popularity,
+        address, table.L, len(table), known, stayed, found.cosine, others, odds.equal,
+        len(members), before >= 0 and address != before, odds.popular, odds.blind, odds.popularity,
     )  # fmt: skip
 
 
 class FreshDraws:
-    """Draws of which nothing is kept, whatever was released before."""
+    """Unrecorded samples, independent of earlier releases."""
 
     def __init__(
         self,
@@ -403,30 +404,29 @@ class FreshDraws:
     ) -> None:
         self.asked, self.known, self._mechanism = query, Entry(b"", ""), mechanism
         self._draw = partial(release, query, mechanism, space, rng=rng, **words)
-        self._made = Variants((), str(mechanism), mechanism.guarantee, (), ())
+        self._variants = Variants((), str(mechanism), mechanism.guarantee, (), ())
 
     def extend(self, entry: Entry, size: int) -> Entry:
-        """Draw all of them anew."""
-        self._made = made = self._draw(size)
-        return replace(entry, variants=made[0], words=made.protected[0], spent=math.inf)
+        """Sample all variants afresh."""
+        self._variants = variants = self._draw(size)
+        return replace(entry, variants=variants[0], words=variants.protected[0], spent=math.inf)
 
     def release(self, entry: Entry) -> Variants:
-        """Return what was drawn last."""
-        made = self._made
-        return replace(made, cost=add_choice_cost(made.cost, entry))
+        """Return the variants sampled last."""
+        return replace(self._variants, cost=add_choice_cost(self._variants.cost, entry))
 
     def marked(self, entry: Entry) -> tuple[Marks, ...]:
-        """Compare the variants with the words of the query."""
+        """Mark the words of each variant by comparing them with the query."""
         if isinstance(self._mechanism, Cover):
             return tuple((VariantPiece(text, "cover"),) for text in entry.variants)
-        return tuple(marks(text, [self.asked], self._made.kept[0]) for text in entry.variants)
+        return tuple(marks(text, [self.asked], self._variants.kept[0]) for text in entry.variants)
 
     def group(self, entry: Entry) -> GroupView | None:
-        """Say which group was sent, where one was."""
+        """Return the group that was sent, or None for mechanisms without groups."""
         if not isinstance(self._mechanism, Cover):
             return None
-        found = self._mechanism.locate(self.asked)
-        return group_of(self._mechanism.open(), entry.variants, found, known=False, stayed=False)
+        match = self._mechanism.locate(self.asked)
+        return group_of(self._mechanism.open(), entry.variants, match, known=False, stayed=False)
 
 
 def source_of(
@@ -438,11 +438,14 @@ def source_of(
     words: WordOptions,
     line: EngineRoute,
 ) -> PricedSource:
-    """Return what makes variants of a query; what was released of it is looked up now."""
+    """Return the source of variants for a mechanism; it looks the query up in the ledger."""
     if isinstance(mechanism, Cover):
         return CoverGroups(query, mechanism, ledger, line)
     if not isinstance(mechanism, WordMechanism):
         return QueryRewritings(query, mechanism, size, ledger, words)
     if space is None:
-        raise ParameterError(f"{mechanism.name} replaces words and needs word vectors.")
+        raise ParameterError(
+            f"The mechanism {mechanism.name} must have word vectors, because it replaces words."
+            " Pass 'space'."
+        )
     return WordDraws(query, mechanism, space, ledger, words)

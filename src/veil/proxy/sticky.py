@@ -1,4 +1,4 @@
-"""Variants that stay: what was released of a query is used again, and only the rest is drawn."""
+"""Sticky variants: released variants of a query are reused, and only missing ones are sampled."""
 
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -20,20 +20,20 @@ from veil.text.vectors.embeddings import Embeddings
 
 Look = Callable[
     [str, Sequence[str]], PreflightResult
-]  # what local attackers make of variants of a text
-_LUCK = 0.05  # of an attacker that tries equal guesses in any order
-_ATTEMPTS = 10  # when others release the same query at the same time
+]  # runs the local attackers on variants of a text
+_LUCK = 0.05  # accepted chance of an attacker that tries tied guesses in random order
+_ATTEMPTS = 10  # retries when the same query is released concurrently
 
 
 @dataclass(frozen=True, slots=True)
 class PreflightBound:
-    """What must hold before variants are sent, and what to do where it does not.
+    """A limit on the attacker's rank that must hold before variants are sent.
 
-    The true query must not stand within the first `rank` guesses of any local attacker. Else the
-    draw is thrown away and made `again`, `more` variants are added, or the query is refused; in
-    the first two cases, too, after so many `tries`. Nothing of a draw that was thrown away is
-    sent. But what is sent was chosen, which is outside of the formal guarantee: who knows the
-    bound and the log can rule out what would not have passed.
+    The true query must not be within the first `rank` guesses of any local attacker. Otherwise the
+    sample is discarded and repeated (`again`), variants are added (`more`), or the query is
+    refused (`refuse`); it is also refused after `tries` attempts. Nothing of a discarded sample is
+    sent. But what is sent was selected, which is outside the formal guarantee: an attacker who
+    knows the limit and the log can rule out what would not have passed.
     """
 
     rank: int
@@ -43,10 +43,10 @@ class PreflightBound:
 
 @dataclass(frozen=True, slots=True)
 class PreparedVariants:
-    """The variants to ask with, their entry in the ledger, and what was spent for them now.
+    """Variants ready to be sent, their ledger entry, and what was spent on them now.
 
-    `reused` counts the variants that were there before, `marks` say what the words of each are.
-    `answers` are what is remembered for them, in place of asking anybody.
+    `reused` counts the variants from earlier releases; `marks` has the origin of each piece.
+    `answers` are remembered answers that make sending unnecessary.
     """
 
     variants: Variants
@@ -61,19 +61,20 @@ class PreparedVariants:
 
 
 class StickyVariants:
-    """Draws variants of a query once, and writes them down before anybody may send them.
+    """Samples variants of a query once, and records them before they can be sent.
 
-    The same query, in whatever order and case, has the same variants again. A query that is
-    related to an earlier one (see `Ledger.related`) takes the draws of common words from there,
-    but for words that the vectors do not know: each query has its own decoys and draws of these.
-    A larger number of variants adds to those that there are; where there are more than asked for,
-    all of them are used, as all of them are out.
+    The same query, in any order and case, gets the same variants again. A query related to an
+    earlier one (see `Ledger.related`) reuses the samples of common words, except for
+    out-of-vocabulary words, for which each query has separate decoys and samples. Requesting more
+    variants adds to the existing ones. If there are more than requested, all are used, because all
+    have been released.
 
     Notes
     -----
-    Draws that come again tell nothing more about which word is behind them. They do tell that it
-    is the same word as before, which no guarantee covers: who knows one query of a user recognises
-    its words in related ones. The alternative, fresh draws each time, can be averaged.
+    Repeated samples reveal nothing more about the word behind them. They do reveal that the word
+    is the same as before, which no guarantee covers: an attacker who knows one query of a user
+    recognises its words in related ones. The alternative, fresh samples each time, can be
+    averaged.
     """
 
     def __init__(
@@ -98,49 +99,49 @@ class StickyVariants:
         line: EngineRoute = EngineRoute(),  # noqa: B008 - frozen
         **words: Unpack[WordOptions],
     ) -> PreparedVariants:
-        """Return variants that are in the ledger, made now if need be.
+        """Return variants that are in the ledger, sampled now if necessary.
 
         Raises
         ------
         BudgetError
-            If the budget does not allow to draw them.
+            If the budget does not allow sampling them.
         RiskError
-            If a local attacker comes too near; nothing is written down or sent then.
+            If a local attacker ranks the query too high; nothing is recorded or sent then.
         """
-        spelt = unicodedata.normalize("NFKC", query)  # as hashes are made
+        spelt = unicodedata.normalize("NFKC", query)  # the form that is hashed
         _require_no_choice(self.bound, mechanism)
         for _ in range(_ATTEMPTS):
             try:
                 source = source_of(spelt, mechanism, space, size, self.ledger, words, line)
                 return self._take(source, size, look, line)
-            except StaleError:  # use what the other one released
+            except StaleError:  # use what was released concurrently
                 continue
-        raise LedgerError("The ledger is too busy with this query; try again.")
+        raise LedgerError("The ledger is too busy with this query. Try again.")
 
     def _take(
         self, source: PricedSource, size: int, look: Look | None, line: EngineRoute
     ) -> PreparedVariants:
-        known = source.known
-        before = len(known.variants)
+        entry = source.known
+        before = len(entry.variants)
         done = before >= size and not (isinstance(source, CoverGroups) and source.owing)
-        price = None if done else source.price(known, size)
+        price = None if done else source.price(entry, size)
         if price is None:
-            checked = look(source.asked, known.variants) if look else None
+            checked = look(source.asked, entry.variants) if look else None
             if self.bound is not None and exceeds_bound(checked, self.bound):
                 raise RiskError(_near(checked, self.bound))
-            self.ledger.touch(known.number)
-            return _taken(source, known, Price(), before, checked)
+            self.ledger.touch(entry.number)
+            return _taken(source, entry, Price(), before, checked)
         self.ledger.check(price, self._limits)
         line.check()
-        made, checked = _within(self.bound, source, size, look)
-        number, spent = self.ledger.record(made, before, self._limits)
-        return _taken(source, replace(made, number=number), spent, before, checked)
+        extended, checked = _within(self.bound, source, size, look)
+        number, spent = self.ledger.record(extended, before, self._limits)
+        return _taken(source, replace(extended, number=number), spent, before, checked)
 
     def take_back(self, taken: PreparedVariants) -> bool:
-        """Undo a release of which nothing was sent; False where that is not certain.
+        """Undo a release if certainly none of it was sent; return whether it was undone.
 
-        Variants that were there before stay, and so does a release that was asked with again, or
-        that a later one may have taken draws from.
+        Variants from earlier releases are not undone. Nor is a release that was used again, or
+        whose samples a later one may have reused.
         """
         if taken.reused:
             return False
@@ -151,15 +152,15 @@ class StickyVariants:
         return Limits(self.limit, self.bits)
 
     def note_plain(self, query: str) -> int:
-        """Write down that a query goes in clear; its text is not kept."""
+        """Record that the query itself is sent; its text is not stored."""
         return self.ledger.note_plain(query)
 
     def earlier(self, entry: Entry) -> float:
-        """Return what other settings released of the same query: epsilon, added up."""
+        """Return the total epsilon of other settings' releases of the query."""
         return self.ledger.earlier(entry.query, entry.setting)
 
     def earlier_bits(self, entry: Entry) -> float:
-        """Return what other settings leaked of the same query: bits, added up."""
+        """Return the total leakage of other settings' releases of the query, in bits."""
         return self.ledger.earlier_bits(entry.query, entry.setting)
 
     def budget(self) -> Budget:
@@ -168,9 +169,9 @@ class StickyVariants:
 
 
 class UnrecordedVariants:
-    """Draws variants anew each time, and neither reads nor writes a ledger: for experiments.
+    """Samples variants afresh each time, without a ledger, for experiments.
 
-    With a seed the variants are marked as such, and no engine on a network takes them.
+    With a seed, the variants are marked as seeded, and no remote engine accepts them.
     """
 
     def __init__(self, rng: Randomness = None, bound: PreflightBound | None = None) -> None:
@@ -187,61 +188,61 @@ class UnrecordedVariants:
         line: EngineRoute = EngineRoute(),  # noqa: B008 - frozen
         **words: Unpack[WordOptions],
     ) -> PreparedVariants:
-        """Return variants that nobody knows of."""
+        """Return variants that are recorded nowhere."""
         _require_no_choice(self.bound, mechanism)
-        if self._rng is None:  # an engine on a network refuses what is drawn with a seed
+        if self._rng is None:  # a remote engine rejects seeded variants
             line.check()
         source = FreshDraws(query, mechanism, space, words, self._rng)
-        made, checked = _within(self.bound, source, size, look)
-        return _taken(source, made, Price(), 0, checked)
+        entry, checked = _within(self.bound, source, size, look)
+        return _taken(source, entry, Price(), 0, checked)
 
     def take_back(self, taken: PreparedVariants) -> bool:
-        """Have nothing to undo."""
+        """Return True: there is nothing to undo."""
         del taken
         return True
 
     def note_plain(self, query: str) -> int:
-        """Account for nothing."""
+        """Return 0: nothing is recorded."""
         del query
         return 0
 
     def earlier(self, entry: Entry) -> float:
-        """Know of nothing."""
+        """Return 0: nothing is recorded."""
         del entry
         return 0.0
 
     def earlier_bits(self, entry: Entry) -> float:
-        """Know of nothing."""
+        """Return 0: nothing is recorded."""
         del entry
         return 0.0
 
     def budget(self) -> Budget:
-        """Count nothing."""
+        """Return an empty budget."""
         return Budget("", 0.0, None)
 
 
-Drawer = StickyVariants | UnrecordedVariants  # who draws for the desk, and accounts for it
+Drawer = StickyVariants | UnrecordedVariants
 
 
 def _within(
     bound: PreflightBound | None, source: Source, size: int, look: Look | None
 ) -> tuple[Entry, PreflightResult | None]:
-    """Draw, look, and draw again or more as long as an attacker comes too near."""
-    start, wanted = source.known, size
+    """Sample and check variants, repeatedly if an attacker ranks the query too high."""
+    start, count = source.known, size
     tries = bound.tries if bound and bound.action != "refuse" else 1
     checked = None
-    for count in range(1, tries + 1):
-        made = source.extend(start, wanted)
-        require_protection(source.release(made))
-        checked = replace(look(source.asked, made.variants), draws=count) if look else None
+    for attempt in range(1, tries + 1):
+        entry = source.extend(start, count)
+        require_protection(source.release(entry))
+        checked = replace(look(source.asked, entry.variants), draws=attempt) if look else None
         if bound is None:
-            return made, checked
+            return entry, checked
         if not exceeds_bound(checked, bound):
-            return replace(made, chosen=True), checked
-        if bound.action == "more" and wanted < MAX_SIZE:
-            start, wanted = made, min(MAX_SIZE, wanted + max(1, size // 2))
-        elif made.spent == start.spent:
-            break  # everything was released before: there is nothing to draw again
+            return replace(entry, chosen=True), checked
+        if bound.action == "more" and count < MAX_SIZE:
+            start, count = entry, min(MAX_SIZE, count + max(1, size // 2))
+        elif entry.spent == start.spent:
+            break  # everything was released before, so nothing can be resampled
     raise RiskError(_near(checked, bound))
 
 
@@ -258,38 +259,37 @@ def _taken(
 
 
 def _require_no_choice(bound: PreflightBound | None, mechanism: TextMechanism) -> None:
-    """Refuse to choose by the query what must not depend on it."""
+    """Reject a rank limit for mechanisms that must not depend on the query."""
     if bound is not None and isinstance(mechanism, QueryMechanism) and mechanism.whole:
         raise ParameterError(
-            f"A bound on the rank chooses by the query what is sent, and {mechanism.name} sends"
-            " the whole group of a query or nothing: do without --bound, or choose another"
-            " mechanism. Nothing was sent."
+            f"A rank limit selects variants by the query, but {mechanism.name} sends the whole"
+            " group of a query or nothing. Leave out --bound, or choose another mechanism."
+            " Nothing was sent."
         )
 
 
 def exceeds_bound(checked: PreflightResult | None, bound: PreflightBound) -> bool:
-    """Whether an attacker may find the query within the bound, or none could be asked.
+    """Return whether an attacker may find the query within the limit, or none could be run.
 
-    Where many guesses stand as high as the query it may come out within the bound by luck: that
-    is accepted up to a chance of one in twenty.
+    Tied guesses may put the query within the limit by luck; a probability of one in twenty is
+    accepted.
     """
     if checked is None or not checked.standings:
         return True
-    return any(one.within(bound.rank) > _LUCK for one in checked.standings)
+    return any(rank.within(bound.rank) > _LUCK for rank in checked.standings)
 
 
 def _near(checked: PreflightResult | None, bound: PreflightBound | None) -> str:
     if checked is None or not checked.standings:
         return (
-            "No local attacker could be tried on the variants, so that the bound cannot be kept;"
-            " nothing was sent. Choose another mechanism, or do without a bound."
+            "No local attacker could be run on the variants, so the rank limit cannot be"
+            " checked; nothing was sent. Choose another mechanism, or leave out the limit."
         )
     guesses = bound.rank if bound else 1
-    best = max(checked.standings, key=lambda one: one.within(guesses))
+    best = max(checked.standings, key=lambda rank: rank.within(guesses))
     level = f", level with {best.ties - 1:,} others" if best.ties > 1 else ""
     return (
-        f"By the variants the local attacker {best.attacker} puts your query in place"
-        f" {best.rank:,} of {best.candidates:,}{level}, which is within your bound; nothing was"
-        " sent."
-        " Choose a more private setting, or other words."
+        f"From the variants, the local attacker {best.attacker} ranks your query {best.rank:,}"
+        f" of {best.candidates:,}{level}, which is within your limit; nothing was sent. Choose a"
+        " more private setting, or other words."
     )

@@ -1,4 +1,4 @@
-"""The whole application: routes behind the entrance, the guard and the handler of errors."""
+"""Build the web application: routes behind access control and error handling."""
 
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from veil.dp.sql.database import Database
     from veil.sensitive.index import Stored
 
-_LOOKS = 4  # pages and short calls at once
+_LOOKS = 4  # concurrent pages and short calls
 
 
 def _ignore(message: str) -> None:
@@ -40,27 +40,27 @@ def make_app(
     database: "Database | None" = None,
     sensitive: "Stored | None" = None,
 ) -> ASGIApp:
-    """Return the application that serves the pages and the interface.
+    """Return the application that serves the pages and the HTTP interface.
 
     Parameters
     ----------
     desk, plane
-        The desk that searches, and the measured plane of the slider.
+        The private search, and the measured plane of the slider.
     token
-        Callers need it; `veil.web.token.own_token` returns that of this installation.
+        Token that callers must send; `veil.web.token.own_token` returns this installation's.
     hosts
-        Accepted values of ``Host``, as ``127.0.0.1:8765``; with ``https://`` in front if a proxy
-        encrypts.
+        Accepted values of ``Host``, such as ``127.0.0.1:8765``; with ``https://`` in front if a
+        proxy encrypts.
     vectors
         Opens the word vectors for ``/api/protect`` and ``/api/explain`` when first needed.
     rate
-        Searches and calls of the interface in a minute, of all callers together.
+        Searches and API calls per minute, by all callers together.
     at_once, waiting
-        Searches that run at the same time, and that wait; more are refused.
+        Concurrent searches, and waiting ones; more are refused.
     patience
-        Seconds for a request to arrive as a whole.
+        Seconds within which a request must arrive completely.
     note
-        Receives the place of an unexpected error, in words that quote nothing.
+        Receives the location of an unexpected error, which quotes nothing.
     database
         The database for questions in SQL (`veil.dp.connect`), or None.
     sensitive

@@ -1,13 +1,14 @@
-"""What programs may ask for: each body is declared once, checked and described by that.
+"""Request bodies of the HTTP interface; each is declared once and validated.
 
-A request may set numbers and choices of a mechanism, and nothing that it opens. A text can be the
-path of a file, an address, or the name of something to fetch. So a parameter that takes a text
-keeps its default, also in a plugin; the only exceptions are texts that the mechanism declares as
-its `choices`, such as the built-in tables of cover. No name but that of a parameter is passed on.
-What mechanisms open is therefore fixed when the server starts, and a request is refused before
-anything is looked for: except for declared choices, the answer does not show what exists.
+A request may set numbers and choices of a mechanism, but nothing that the mechanism opens. A
+string can be a file path, an address, or the name of something to fetch, so a parameter that takes
+a string keeps its default, also in a plugin. The only exceptions are strings that the mechanism
+declares as its `choices`, such as the built-in tables of cover. Only parameter names are passed
+on. So the resources of mechanisms are fixed when the server starts, and a request is refused
+before anything is looked up: except for declared choices, the answer does not show what exists.
 
-An error is one sentence that names the parameter and quotes no value: a value may be a text.
+An error is one sentence that names the parameter and quotes no value, because a value may be a
+text.
 """
 
 from collections.abc import Callable
@@ -46,12 +47,12 @@ _AT_HAND: dict[str, Callable[[], bool]] = {
 
 
 def check_spec(spec: str) -> None:
-    """Refuse a spec that names a parameter which may not be set, or needs what is not here."""
+    """Reject a spec that sets a forbidden parameter or needs unavailable resources."""
     cls, parameters = catalogue.read(spec)
     allowed = settable(cls)
     for name, value in parameters.items():
-        known = _is_default(cls, name, value) or _is_choice(cls, name, value)
-        if name not in allowed and not known:
+        permitted = _is_default(cls, name, value) or _is_choice(cls, name, value)
+        if name not in allowed and not permitted:
             raise _refused(cls, name, allowed)
     for name in sorted(cls.needs):
         _check_at_hand(cls.name, name)
@@ -60,7 +61,7 @@ def check_spec(spec: str) -> None:
 
 
 def _refused(cls: type[TextMechanism], name: str, allowed: tuple[str, ...]) -> Exception:
-    """Say why a parameter is refused; nothing is built for it."""
+    """Return the error for a forbidden parameter, without building anything."""
     if (
         name not in {*cls.model_fields, *_aliases(cls)}
         and cls.model_config.get("extra") == "forbid"
@@ -69,13 +70,13 @@ def _refused(cls: type[TextMechanism], name: str, allowed: tuple[str, ...]) -> E
     field = cls.model_fields.get(name)
     opens = field is not None and not _is_plain(field.annotation)
     why = ", as it names something to open" if opens else ""
-    known = ", ".join(allowed) or "none"
+    settable_names = ", ".join(allowed) or "none"
     choices = cls.choices.get(name, ())
-    listed = f" The {name}s that may be named: {', '.join(choices)}." if choices else ""
+    listed = f" Valid values of '{name}': {', '.join(choices)}." if choices else ""
     return StatusError(
         422,
-        f"The '{name}' parameter of {cls.name} may not be set over the web{why}; what may be set:"
-        f" {known}.{listed}",
+        f"The '{name}' parameter of {cls.name} must not be set over the web{why}. Valid"
+        f" parameters: {settable_names}.{listed}",
     )
 
 
@@ -86,16 +87,15 @@ def _check_at_hand(mechanism: str, name: str) -> None:
     state, again = ("is damaged", "--again ") if damaged else ("is not", "")
     raise StatusError(
         422,
-        f"{mechanism} needs {name}, which {state} in the cache, and nothing is fetched for a"
-        f" request; run: veil fetch {again}{name}.",
+        f"{mechanism} needs {name}, which {state} in the cache, and requests fetch nothing. Run:"
+        f" veil fetch {again}{name}.",
     )
 
 
 def settable(cls: type[Component]) -> tuple[str, ...]:
     """Return the parameters of a mechanism that a request may set: numbers and choices.
 
-    One that goes by another name than its own is not among them, nor one whose name is another
-    name of a second one.
+    Parameters with an alias are left out, as are those whose name is an alias of another one.
 
     >>> settable(catalogue.mechanism_class("fea"))
     ('window', 'longest', 'targets', 'score', 'candidates')
@@ -109,13 +109,13 @@ def settable(cls: type[Component]) -> tuple[str, ...]:
 
 
 def usable(cls: type[TextMechanism]) -> bool:
-    """Tell whether a request can name a mechanism at all: what it must set, it may set."""
+    """Return whether a request can use a mechanism: it may set all required parameters."""
     needed = {name for name, field in cls.model_fields.items() if field.is_required()}
     return needed <= set(settable(cls))
 
 
 def _is_plain(kind: object) -> bool:
-    """Tell whether all values of a type are numbers, truth values or choices of a list."""
+    """Return whether all values of a type are numbers, booleans or choices from a list."""
     origin = get_origin(kind)
     if origin is Literal:
         return True
@@ -127,7 +127,7 @@ def _is_plain(kind: object) -> bool:
 
 
 def _aliases(cls: type[Component]) -> set[str]:
-    """Return all names of parameters that are not those of their fields."""
+    """Return all parameter names that differ from their field."""
     aliases: set[str] = set()
     for field in cls.model_fields.values():
         alias = field.validation_alias
@@ -138,7 +138,7 @@ def _aliases(cls: type[Component]) -> set[str]:
 
 
 def _is_default(cls: type[TextMechanism], name: str, value: object) -> bool:
-    """Tell whether a value says nothing new: answers name all parameters of a mechanism."""
+    """Return whether a value is the default: answers name all parameters of a mechanism."""
     field = cls.model_fields.get(name)
     if field is None or field.validation_alias is not None or name in _aliases(cls):
         return False
@@ -146,7 +146,7 @@ def _is_default(cls: type[TextMechanism], name: str, value: object) -> bool:
 
 
 def _is_choice(cls: type[TextMechanism], name: str, value: object) -> bool:
-    """Whether a text is one that the mechanism declares, such as the name of a built-in table."""
+    """Return whether the mechanism declares a string as a choice, such as a built-in table."""
     return type(value) is str and value in cls.choices.get(name, ())
 
 
@@ -155,9 +155,9 @@ def _never() -> bool:
 
 
 def offered(registry: Registry[M], first: str) -> dict[str, type[M]]:
-    """Return the mechanisms that pages offer, by name: those that declare `presets` of their own.
+    """Return the mechanisms that pages offer, by name: those that declare their `presets`.
 
-    `first` leads the list; the others follow by name.
+    `first` leads the list; the others are sorted by name.
     """
     classes = {name: registry.get(name) for name in registry.names()}
     names = sorted(classes, key=lambda name: (name != first, name))
@@ -165,14 +165,14 @@ def offered(registry: Registry[M], first: str) -> dict[str, type[M]]:
 
 
 def require_offered(registry: Registry[M], name: str, first: str) -> type[M]:
-    """Return the mechanism of that name, or refuse one that pages do not offer."""
+    """Return the mechanism with that name, or reject it if pages do not offer it."""
     try:
         cls = registry.get(name)
     except UnknownNameError:
         cls = None
     if cls is None or not _is_offered(cls):
         names = ", ".join(offered(registry, first))
-        raise StatusError(422, f"This page knows the mechanisms {names}.")
+        raise StatusError(422, f"The mechanism must be one of: {names}.")
     return cls
 
 
@@ -183,7 +183,7 @@ def _is_offered(cls: type[Component]) -> bool:
 MAX_QUERIES = 100
 MAX_TEXTS = 1_000
 MAX_WORDS = 100
-MAX_SIZE = 200  # variants of one search
+MAX_SIZE = 200  # variants of a search
 _SELECT = ("all", "content")  # or pos:, whose tagger is part of Veil; others open models
 
 Spec = Annotated[
@@ -197,7 +197,7 @@ Spec = Annotated[
 
 
 class Ask(BaseModel):
-    """The body of a request, or the parameters in its address."""
+    """The body of a request, or the parameters in its URL."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -205,7 +205,7 @@ class Ask(BaseModel):
 
     @classmethod
     def read(cls, values: object, *, strict: bool) -> Self:
-        """Check what was given; `strict` for JSON, where numbers are not written as texts."""
+        """Validate values; `strict` for JSON, where numbers are not strings."""
         try:
             return cls.model_validate(values, strict=strict)
         except ValidationError as error:
@@ -213,18 +213,18 @@ class Ask(BaseModel):
 
     @property
     def weight(self) -> int:
-        """How many requests it counts for."""
+        """How many requests it counts as."""
         return 1
 
     def check(self) -> None:
-        """Refuse a mechanism that may not be asked for over the web; this may take a moment."""
+        """Reject a mechanism that requests may not use; this may take a moment."""
         spec = getattr(self, "mechanism", None)
         if spec is not None:
             check_spec(spec)
 
 
 class ProtectAsk(Ask):
-    """Texts to make variants of. The draws are fresh: a seed is not accepted."""
+    """Texts to make variants of. Samples are fresh: a seed is not accepted."""
 
     verb: ClassVar[str] = "protect"
 
@@ -239,7 +239,7 @@ class ProtectAsk(Ask):
         description="variants per text; 1 unless the mechanism sends a whole group",
     )
     unknown: Unknown = Field(
-        default="random", description="what happens to words that the vectors do not know"
+        default="random", description="what happens to words missing from the vectors"
     )
     policies: dict[str, Policy] = Field(
         default_factory=dict,
@@ -252,28 +252,28 @@ class ProtectAsk(Ask):
     )
     redact: By | None = Field(
         default=None,
-        description="who finds personal data and replaces it by its kind before the mechanism sees"
-        " the rest: patterns, or presidio (extra pii)",
+        description="finder of personal data, which is replaced by its kind before the"
+        " mechanism runs: patterns, or presidio (extra pii)",
     )
     in_clear: bool = Field(
         default=False,
-        description="whether a text is handed back as it is where none of its words is protected;"
-        " else it is refused",
+        description="whether a text without protected words is returned unchanged; otherwise it"
+        " is refused",
     )
 
     @model_validator(mode="after")
     def _opens_nothing(self) -> Self:
-        chosen = self.select
-        if isinstance(chosen, str) and chosen not in _SELECT and not chosen.startswith("pos:"):
+        select = self.select
+        if isinstance(select, str) and select not in _SELECT and not select.startswith("pos:"):
             raise _unfit(
-                "The 'select' parameter of protect must be all, content, 'pos:' with tags (as"
-                " 'pos:NN JJ'), or a list of terms."
+                "The 'select' parameter of protect must be all, content, 'pos:' with tags (such"
+                " as 'pos:NN JJ'), or a list of terms."
             )
         return self
 
 
 class SearchAsk(Ask):
-    """A query, or several; an engine elsewhere sees variants of them alone."""
+    """One or several queries; a remote engine only sees variants of them."""
 
     verb: ClassVar[str] = "search"
 
@@ -282,7 +282,7 @@ class SearchAsk(Ask):
         default=None, min_length=1, max_length=MAX_QUERIES, description="several queries"
     )
     mechanism: Spec | None = Field(
-        default=None, description="spec of a mechanism, instead of a stop"
+        default=None, description="spec of a mechanism, instead of a slider setting"
     )
     size: int | None = Field(
         default=None,
@@ -293,14 +293,15 @@ class SearchAsk(Ask):
     stop: int | None = Field(
         default=None,
         ge=0,
-        description="stop of the slider, instead of a mechanism; see /api/plane"
-        "  [default: the one that the page starts with]",
+        description="index of a slider setting, instead of a mechanism; see /api/plane "
+        " [default: that of the page]",
     )
     plain: bool | None = Field(
         default=None,
-        description="true: search for the query as it is, if a rule of the gate lets it pass or"
-        " engine and documents are your own and on this machine; false: privately"
-        "  [default: as it is for those, unless a mechanism or a stop is given; else privately]",
+        description="true: search with the query itself, if a rule of the gate allows it or"
+        " engine and documents are your own and on this machine; false: privately "
+        " [default: the query itself for own documents unless a mechanism or a setting is"
+        " given; else privately]",
     )
     show: int | None = Field(
         default=None, ge=1, le=10_000, description="results of each query  [default: all]"
@@ -309,45 +310,45 @@ class SearchAsk(Ask):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if (self.query is None) == (self.queries is None):
-            raise _unfit("Give either 'query' or 'queries'.")
+            raise _unfit("The request must have either 'query' or 'queries'.")
         if self.stop is not None and self.mechanism is not None:
-            raise _unfit("Give either 'mechanism' or 'stop', not both.")
+            raise _unfit("The request must not have both 'mechanism' and 'stop'.")
         if self.size is not None and self.mechanism is None:
-            raise _unfit("The 'size' parameter goes with a 'mechanism'.")
+            raise _unfit("The 'size' parameter must have a 'mechanism' next to it.")
         if self.plain and self.query is None:
-            raise _unfit("The 'plain' parameter goes with a single 'query'.")
+            raise _unfit("The 'plain' parameter must have a single 'query' next to it.")
         return self
 
     @property
     def all_queries(self) -> list[str]:
-        """All queries, be it one or several."""
+        """All queries, one or several."""
         return [self.query] if self.query is not None else list(self.queries or ())
 
     def here(self, *, own: bool) -> bool:
-        """Tell whether the queries are searched as they are, on this machine alone."""
+        """Return whether to search with the queries themselves, only on this machine."""
         if not own or self.plain is False:
             return False
         return self.plain is True or (self.mechanism is None and self.stop is None)
 
     @property
     def weight(self) -> int:
-        """How many requests it counts for: one for each query."""
+        """One request for each query."""
         return len(self.all_queries)
 
     def setting(self) -> Configuration | None:
-        """Return the setting that was spelt out, if one was."""
+        """Return the setting given by the request, or None."""
         if self.mechanism is None:
             return None
         size = usual_size(catalogue.mechanism(self.mechanism), self.size)
         if size > MAX_SIZE:
             raise StatusError(
-                422, f"At most {MAX_SIZE} texts are sent for one query over the web."
+                422, f"The number of variants must be at most {MAX_SIZE} over the web."
             )
         return Configuration(self.mechanism, size)
 
 
 class ExplainAsk(Ask):
-    """Words, and the mechanism whose doings are to be explained."""
+    """Words, and the mechanism to explain."""
 
     verb: ClassVar[str] = "explain"
 
@@ -358,12 +359,15 @@ class ExplainAsk(Ask):
         default=0.05, gt=0, lt=1, description="mass left out of the effective support"
     )
     samples: int = Field(
-        default=2_000, ge=1, le=100_000, description="draws where the law is not known"
+        default=2_000,
+        ge=1,
+        le=100_000,
+        description=("samples, if the distribution is not known exactly"),
     )
 
 
 class LedgerAsk(Ask):
-    """Which entries of the ledger."""
+    """Which entries of the ledger to return."""
 
     verb: ClassVar[str] = "ledger"
 
@@ -384,25 +388,25 @@ def _unfit(sentence: str) -> PydanticCustomError:
 
 
 def _sentence(cls: type[Ask], details: list[ErrorDetails]) -> str:
-    """Render the most telling error in one sentence: a misspelt name comes first."""
+    """Return the most helpful error as a sentence: a misspelt name comes first."""
     detail = min(details, key=lambda error: error["type"] != "extra_forbidden")
-    known = ", ".join(cls.model_fields) or "none"
+    parameters = ", ".join(cls.model_fields) or "none"
     kind, place = detail["type"], detail["loc"]
     if kind == "extra_forbidden":
-        return f"{cls.verb} has no such parameter; its parameters are: {known}."
+        return f"{cls.verb} has no such parameter. Its parameters are: {parameters}."
     if kind == "unfit":
         return detail["msg"]
     if not place:
-        return f"The request must be a JSON object; its parameters are: {known}."
+        return f"The request must be a JSON object. Its parameters are: {parameters}."
     name = f"The '{place[0]}' parameter of {cls.verb}"
     if kind == "missing":
-        return f"{name} is required; its parameters are: {known}."
+        return f"{name} is required. The parameters are: {parameters}."
     where = next((f", item {part + 1}," for part in place[1:] if isinstance(part, int)), "")
-    return f"{name}{where} {_wanted(kind, detail)}."
+    return f"{name}{where} {_requirement(kind, detail)}."
 
 
-def _wanted(kind: str, detail: ErrorDetails) -> str:
-    """Say what must hold; pydantic's own words name bounds and choices, and no value."""
+def _requirement(kind: str, detail: ErrorDetails) -> str:
+    """Return what must hold; pydantic's messages name bounds and choices, but no value."""
     context = detail.get("ctx", {})
     if kind == "too_long":
         return f"must have at most {context['max_length']:,} items"

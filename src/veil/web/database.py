@@ -1,7 +1,7 @@
-"""The page of a database: questions in SQL, noisy answers, and the rest of the budget.
+"""The database page: questions in SQL, noisy answers, and the remaining budget.
 
-The database and its policy are named when the server starts, and never by a request. Only noisy
-answers leave it; no message holds a value of the data.
+The database and its policy are set when the server starts, never by a request. Only noisy
+answers leave it; no message contains a value of the data.
 """
 
 import math
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Cell = str | int | float | bool | None
 NONE = (
-    "No database was named when this server was started: veil serve --dp-db duckdb:FILE"
-    " --dp-policy policy.toml."
+    "No database is open. Start the server with: veil serve --dp-db duckdb:FILE --dp-policy"
+    " policy.toml."
 )
 
 
@@ -45,8 +45,10 @@ class SqlAsk(Ask):
             examples=["SELECT sex, COUNT(*) FROM pums GROUP BY sex"],
         ),
     ]
-    epsilon: Annotated[float, Field(gt=0, description="what the whole query costs")] = 0.5
-    delta: Annotated[float, Field(ge=0, lt=1, description="for keys that are not public")] = 0.0
+    epsilon: Annotated[float, Field(gt=0, description="cost of the whole query")] = 0.5
+    delta: Annotated[float, Field(ge=0, lt=1, description="cost of keys that are not public")] = (
+        0.0
+    )
     params: Annotated[
         list[Cell], Field(max_length=100, description="values for each ? of the query")
     ] = Field(default_factory=list)
@@ -57,8 +59,8 @@ class LeftAnswer(Answer):
 
     epsilon: float = Field(description="in all")
     delta: float
-    spent: float = Field(description="epsilon that was spent")
-    left: float = Field(description="epsilon that is left")
+    spent: float = Field(description="epsilon spent")
+    left: float = Field(description="epsilon left")
     delta_left: float
 
 
@@ -68,23 +70,25 @@ class SqlAnswer(Answer):
     columns: list[str]
     rows: list[list[Cell]]
     errors: list[list[Figure]] = Field(
-        description="standard deviation of the noise of each number; null where it is not known"
+        description="standard deviation of the noise of each number; null if unknown"
     )
-    threshold: int | None = Field(description="noisy units that a group needs to be told of")
+    threshold: int | None = Field(
+        description=("minimum noisy number of units in a reported group")
+    )
     cost: CostAnswer
     budget: LeftAnswer
     seeded: bool
 
 
 class ExplainedAnswer(Answer):
-    """What a query would compute; nothing was read, and nothing spent."""
+    """What a query would compute; nothing is read or spent."""
 
     says: str
     budget: LeftAnswer
 
 
 def answer_query(service: Service, ask: SqlAsk) -> SqlAnswer:
-    """Answer with noise, and charge the budget."""
+    """Answer a query with noise, and charge the budget."""
     db = _database(service)
     release = db.sql(ask.query, ask.epsilon, ask.delta, ask.params)
     return SqlAnswer(
@@ -93,20 +97,20 @@ def answer_query(service: Service, ask: SqlAsk) -> SqlAnswer:
         errors=_errors(release),
         threshold=release.threshold,
         cost=CostAnswer.of(release.cost),
-        budget=left(db),
+        budget=remaining_budget(db),
         seeded=release.seeded,
     )
 
 
 def explain_query(service: Service, ask: SqlAsk) -> ExplainedAnswer:
-    """Say what a query would compute and cost."""
+    """Return what a query would compute and cost."""
     db = _database(service)
     says = str(db.explain(ask.query, ask.epsilon, ask.delta, ask.params))
-    return ExplainedAnswer(says=says, budget=left(db))
+    return ExplainedAnswer(says=says, budget=remaining_budget(db))
 
 
-def left(db: "Database") -> LeftAnswer:
-    """Return what of the budget is left."""
+def remaining_budget(db: "Database") -> LeftAnswer:
+    """Return the remaining budget."""
     spent, rest = db.budget.spent, db.budget.remaining
     return LeftAnswer(
         epsilon=db.budget.epsilon,
@@ -127,7 +131,7 @@ def _errors(table: "Table") -> list[list[float | None]]:
     return [[None if math.isnan(error) else error for error in row] for row in table.errors]
 
 
-_COUNT = "SELECT COUNT(*) FROM {}"  # shown as examples, never run as they are
+_COUNT = "SELECT COUNT(*) FROM {}"  # shown as examples, never run
 _GROUPS = "SELECT {key}, COUNT(*) FROM {table} GROUP BY {key}"
 _MIDDLES = "SELECT AVG({number}), MEDIAN({number}) FROM {table}"
 _MEANS = "SELECT {key}, AVG({number}) FROM {table} GROUP BY {key}"
@@ -135,7 +139,7 @@ _MEANS = "SELECT {key}, AVG({number}) FROM {table} GROUP BY {key}"
 
 @dataclass(frozen=True, slots=True)
 class TableSummary:
-    """A table: what a unit of it is, and what may be asked of each column."""
+    """A table: its privacy unit and what may be asked of each column."""
 
     name: str
     unit: str
@@ -144,9 +148,9 @@ class TableSummary:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSummary:
-    """The tables that may be asked, examples of questions, and the budget.
+    """The tables of the policy, example questions, and the budget.
 
-    `durable` says whether charges outlive the server.
+    `durable` is whether charges outlive the server.
     """
 
     tables: tuple[TableSummary, ...]
@@ -160,16 +164,16 @@ class DatabaseSummary:
 
 
 async def show(service: Service, request: Request) -> Response:
-    """Show where a database is asked in SQL."""
+    """Show the page for questions in SQL."""
     db, summary = service.database, None
-    if db is not None:  # the ledger is a file, which others may be writing to
+    if db is not None:  # reading the ledger may wait for another process
         summary = await service.looks.run(request, partial(summary_of, db))
     common = await service.common(request)
     return page(render("database.html", {"common": common, "database": summary}))
 
 
 def summary_of(db: "Database") -> DatabaseSummary:
-    """Return what the page tells of a database: what its policy lists."""
+    """Return what the page shows of a database, which is what its policy lists."""
     sources, rest = list(db.tables.values()), db.budget.remaining
     examples = [_COUNT.format(_quoted(source.name)) for source in sources[:1]]
     for source in sources[:2]:
@@ -203,7 +207,7 @@ def _column_summary(column: "ListedColumn") -> str:
         return f"{len(column.keys):,} public keys"
     if column.bounds is not None:
         return f"from {column.bounds[0]:,g} to {column.bounds[1]:,g}"
-    return "in conditions; as a key it needs a delta"
+    return "in conditions; a delta is needed to use it as a key"
 
 
 def _examples(source: "Source") -> list[str]:
@@ -211,14 +215,14 @@ def _examples(source: "Source") -> list[str]:
     numbers = [name for name, column in source.columns.items() if column.bounds is not None]
     key, number = (_quoted(names[0]) if names else "" for names in (keys, numbers))
     names = {"table": _quoted(source.name), "key": key, "number": number}
-    wanted = [(_GROUPS, keys), (_MIDDLES, numbers), (_MEANS, keys and numbers)]
-    return [example.format(**names) for example, fits in wanted if fits]
+    candidates = [(_GROUPS, keys), (_MIDDLES, numbers), (_MEANS, keys and numbers)]
+    return [example.format(**names) for example, fits in candidates if fits]
 
 
 def _quoted(name: str) -> str:
-    """Write a name as SQL has it, in quotes only where it needs them."""
-    plain = name.isascii() and name.isidentifier() and name == name.lower()
-    return name if plain else '"' + name.replace('"', '""') + '"'
+    """Return an SQL identifier, in quotes if it needs them."""
+    bare = name.isascii() and name.isidentifier() and name == name.lower()
+    return name if bare else '"' + name.replace('"', '""') + '"'
 
 
 OPERATIONS = (
@@ -233,7 +237,7 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/dp/explain",
-        "Say what a question in SQL would compute and cost. Nothing is read or spent.",
+        "Explain what a question in SQL would compute and cost. Nothing is read or spent.",
         explain_query,
         SqlAsk,
         ExplainedAnswer,

@@ -1,23 +1,24 @@
-"""Access control: our own pages, a person at the browser, or a program that has the token.
+"""Access control: only our own pages, a person at the browser, and programs with the token.
 
-Every page that is open in the browser can reach a server on the loopback address. These headers,
+Every page open in the browser can reach a server on the loopback address. These headers,
 which browsers send and pages cannot forge, protect it:
 
-- ``Host`` must be one of ours; otherwise another site has made its name point to this machine.
-- ``Origin``, if there is one, must be our own.
-- ``Sec-Fetch-Site`` must say that no other site is behind a request, unless it opens a page.
+- ``Host`` must be one of ours; otherwise another site points its name to this machine.
+- ``Origin``, if present, must be our own.
+- ``Sec-Fetch-Site`` must say that no other site started the request, unless it opens a page.
 
-A request without any of them comes from a program, which could do as it likes anyway. Starlette's
-TrustedHostMiddleware checks only the first, and accepts several of them in one request.
+A request without any of them comes from a program, which is not bound by these rules anyway.
+Starlette's TrustedHostMiddleware checks only the first, and accepts several of them in one
+request.
 
-To get in, a caller needs the token of this installation. A browser sends it once, in an address or
-a form, and gets a cookie, which no script can read and no other site can make it send. A program
-sends the token with each request, as ``Authorization: Bearer``. Everybody else sees one plain page
-that says how to get in.
+Callers also need the token of this installation. A browser sends it once, in a URL or
+a form, and gets a cookie that no script can read and no other site can make it send. A program
+sends the token with each request, as ``Authorization: Bearer``. Everybody else sees a plain page
+that explains how to get in.
 
-Browsers send a cookie to every port of a machine, so a server of another user can obtain it. Where
-the system reveals the owner of a connection (`veil.web.peers`), the cookie does not help there:
-connections of other users are refused, whatever they send.
+Browsers send a cookie to every port of a machine, so a server of another user can obtain it. If
+the system reveals the owner of a connection (`veil.web.peers`), the cookie is useless to other
+users: their connections are refused, whatever they send.
 """
 
 import hmac
@@ -44,31 +45,33 @@ from veil.web.messages import (
 from veil.web.peers import is_other_user
 from veil.web.token import check_token
 
-KEPT = "veil.stranger"  # the owner at the start of a connection, in the state of its requests
-STRANGER = "Another user of this machine started this request, so that nothing was done."
+KEPT = "veil.stranger"  # key of the connection's owner in the state of its requests
+STRANGER = "Another user of this machine made this request, so it was refused."
 
 
 def is_stranger(scope: Scope) -> bool:
-    """Whether another user of this machine sent a request."""
-    kept = scope.get("state", {}).get(KEPT)
-    return bool(is_other_user(scope.get("client"), scope.get("server")) if kept is None else kept)
+    """Return whether another user of this machine sent a request."""
+    stranger = scope.get("state", {}).get(KEPT)
+    return bool(
+        is_other_user(scope.get("client"), scope.get("server")) if stranger is None else stranger
+    )
 
 
-HEAD_BYTES = 256 * 1024  # an address may hold the longest query, its characters written as bytes
+HEAD_BYTES = 256 * 1024  # a URL may contain the longest query, percent-encoded
 _AHEAD = ("prefetch", "prerender", "preview")
 _OURS = ("none", "same-origin")  # the person, or our own page
-_OPEN = ("/opensearch.xml", "/favicon.ico")  # fetched by the browser itself; they tell nothing
+_OPEN = ("/opensearch.xml", "/favicon.ico")  # fetched by the browser; they reveal nothing
 _HOST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def origins(hosts: Iterable[str]) -> dict[str, str]:
-    """Return the values of ``Host`` that are ours, and for each the origin of its pages.
+    """Return the accepted values of ``Host``, each with the origin of its pages.
 
     >>> origins(["localhost:8765", "https://veil.example"])
     {'localhost:8765': 'http://localhost:8765', 'veil.example': 'https://veil.example'}
     """
-    known = {}
+    accepted = {}
     for host in hosts:
         origin = host.lower() if "://" in host else f"http://{host.lower()}"
         parts = urlsplit(origin)
@@ -78,12 +81,12 @@ def origins(hosts: Iterable[str]) -> dict[str, str]:
             )
         if not parts.netloc or not set(parts.netloc) <= _HOST or not parts.hostname:
             raise ParameterError("An allowed host must be a name or an address, in ASCII.")
-        known[parts.netloc] = origin
-    return known
+        accepted[parts.netloc] = origin
+    return accepted
 
 
 def host_names(names: Iterable[str], port: int) -> list[str]:
-    """Return names as a browser writes them in ``Host``; those with a port of their own stay.
+    """Return names as browsers write them in ``Host``, with the port unless they have one.
 
     >>> host_names(["localhost", "https://veil.example"], 8765)
     ['localhost:8765', 'https://veil.example']
@@ -101,13 +104,13 @@ def host_names(names: Iterable[str], port: int) -> list[str]:
 
 
 class Guard:
-    """Refuse requests that another site is behind, before any route sees them."""
+    """Rejects requests started by other sites, before any route sees them."""
 
     def __init__(self, app: ASGIApp, known: Mapping[str, str]) -> None:
         self._app, self._known = app, known
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+        """Pass a request on, or reject it."""
         if scope["type"] != "http":
             return
         _check_head(scope)
@@ -115,54 +118,54 @@ class Guard:
         _check_origin(scope)
         _check_site(scope)
         if any(word in value.lower() for value in _purposes(scope) for word in _AHEAD):
-            raise StatusError(403, "Nothing is loaded ahead of being asked for.")
+            raise StatusError(403, "Pages must not be prefetched. Open the address instead.")
         await self._app(scope, receive, send)
 
     def _origin(self, scope: Scope) -> str:
-        """Return the origin of our pages under the name that was asked."""
+        """Return the origin of our pages under the requested name."""
         hosts = header_values(scope, "host")
         if len(hosts) != 1:
             raise StatusError(400, f"A request must name one host. Got {len(hosts)} instead.")
         if hosts[0].lower() not in self._known:
             raise StatusError(
                 421,
-                "This server answers under its own names only; open the address that it printed"
-                " when it started, or tell it the name with --allow-host.",
+                "The host must be a name of this server. Open the address printed when it"
+                " started, or add the name with --allow-host.",
             )
         return self._known[hosts[0].lower()]
 
 
 def _check_head(scope: Scope) -> None:
-    """Refuse a head that is too long, or that others may read in another way than we do."""
+    """Reject a head that is too long, or that other programs may parse differently."""
     lines = [len(name) + len(value) + 4 for name, value in scope["headers"]]  # ": ", line break
     target = len(scope.get("raw_path", b"")) + len(scope["query_string"])
     target += bool(scope["query_string"])  # the question mark
     if len(f"{scope['method']}  HTTP/1.1\r\n\r\n") + target + sum(lines) > HEAD_BYTES:
         raise StatusError(
             431,
-            f"The head of a request may have at most {HEAD_BYTES:,} bytes; send less.",
+            f"The head of a request must have at most {HEAD_BYTES:,} bytes. Send less.",
             connection="close",
         )
     coded = header_values(scope, "transfer-encoding")
     if coded and (header_values(scope, "content-length") or scope.get("http_version") == "1.0"):
         raise StatusError(
-            400, "The request tells its length in two ways, so that it is not read.",
+            400, "The request must give its length only once.",
             connection="close",
         )  # fmt: skip
 
 
 def is_cross_site(scope: Scope) -> bool:
-    """Whether another site may have started a request that opens a page.
+    """Return whether another site may have started a request that opens a page.
 
-    Browsers say so wherever a connection is trusted: on loopback, or with TLS. Elsewhere nobody
-    can tell, and the answer is yes.
+    Browsers report it on trusted connections: loopback, or TLS. On others it is unknown, and the
+    answer is True.
     """
     sites = header_values(scope, "sec-fetch-site")
     return not _is_ours(sites) if sites else _is_referred(scope) or not _is_trusted(scope)
 
 
 def is_followed_link(scope: Scope) -> bool:
-    """Whether a page led here, even our own: a result of an engine may be a link."""
+    """Return whether a page led here, even our own: an engine's result may be a link."""
     return is_cross_site(scope) or header_values(scope, "sec-fetch-site") == ["same-origin"]
 
 
@@ -175,13 +178,13 @@ def _is_trusted(scope: Scope) -> bool:
 
 
 def has_local_host(scope: Scope) -> bool:
-    """Whether the request names this machine, and not a proxy in front of it."""
+    """Return whether the request names this machine, rather than a proxy in front of it."""
     host = str(scope["veil.origin"]).partition("://")[2]
     return host in LOOPBACK or host.rpartition(":")[0] in LOOPBACK
 
 
 def _is_referred(scope: Scope) -> bool:
-    """Whether a page of another site is named as the previous one."""
+    """Return whether the referring page is on another site."""
     return any(
         not f"{address}/".startswith(f"{scope['veil.origin']}/")
         for address in header_values(scope, "referer")
@@ -189,16 +192,19 @@ def _is_referred(scope: Scope) -> bool:
 
 
 def _check_origin(scope: Scope) -> None:
-    """Refuse the forms and scripts of other sites."""
+    """Reject forms and scripts of other sites."""
     values = header_values(scope, "origin")
-    # a page that sends no referrer hides its origin, too, but cannot forge where it is from
+    # a page that sends no referrer hides its origin, too, but cannot forge Sec-Fetch-Site
     own = header_values(scope, "sec-fetch-site") == ["same-origin"]
     if values and values != [scope["veil.origin"]] and not (own and values == ["null"]):
         raise _foreign()
 
 
 def _check_site(scope: Scope) -> None:
-    """Refuse what other sites start, unless it opens a page: that reveals nothing to them."""
+    """Reject requests started by other sites, except those that only open a page.
+
+    Opening a page reveals nothing to the other site.
+    """
     sites = header_values(scope, "sec-fetch-site")
     reads = scope["method"] in ("GET", "HEAD")
     if not sites:
@@ -213,7 +219,7 @@ def _check_site(scope: Scope) -> None:
 
 
 def _foreign() -> StatusError:
-    return StatusError(403, "Another site started this request, so that nothing was done.")
+    return StatusError(403, "Another site started this request, so it was refused.")
 
 
 def _purposes(scope: Scope) -> list[str]:
@@ -222,17 +228,17 @@ def _purposes(scope: Scope) -> list[str]:
 
 
 ENTER = "/enter"
-OPEN = frozenset(  # they are the same for everybody, and tell nothing
+OPEN = frozenset(  # the same for everybody; they reveal nothing
     ("/favicon.ico", "/opensearch.xml", "/robots.txt", "/static/icon.svg", "/static/page.css")
 )
 _DAYS = 90
-_FORMS = 16  # that are read at once
+_FORMS = 16  # read concurrently
 _FORM_BYTES = 4_096
 _SAY = {"www-authenticate": "Bearer"}
 
 
 class Entrance:
-    """Let requests with the token pass, and nothing else."""
+    """Lets only requests with the token pass."""
 
     def __init__(self, app: ASGIApp, token: str, patience: float) -> None:
         self._app, self._patience = app, patience
@@ -240,7 +246,7 @@ class Entrance:
         self._reading = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer a request."""
         if has_local_host(scope) and is_stranger(scope):
             raise StatusError(403, STRANGER)
         reads = scope["method"] in ("GET", "HEAD")
@@ -271,11 +277,14 @@ class Entrance:
         return Response(None, 303, {"location": "/", **headers})
 
     async def _form(self, request: Request) -> dict[str, str]:
-        """Read the form; few may be read at once, since anybody can send one slowly."""
+        """Read the form; few are read concurrently, because anybody can send one slowly."""
         require_type(request, "application/x-www-form-urlencoded")
         if self._reading >= _FORMS:
             raise StatusError(
-                503, "Too many want to come in at once; try again.", "busy", retry_after="10"
+                503,
+                "Too many token forms are being sent. Try again in ten seconds.",
+                "busy",
+                retry_after="10",
             )
         self._reading += 1
         try:
@@ -294,7 +303,7 @@ class Entrance:
         return any(name == own and self._fits(value) for name, _, value in pairs)
 
     def _fits(self, text: str) -> bool:
-        """Compare in a time that reveals nothing of the token."""
+        """Compare in a time that reveals nothing about the token."""
         return hmac.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
 
     def _cookie(self, scope: Scope) -> str:
@@ -308,7 +317,7 @@ class Entrance:
 
 
 def cookie_name(origin: str) -> str:
-    """Name the cookie of a server: servers on other ports of a machine share its cookies.
+    """Return a server's cookie name with its port, because all ports share cookies.
 
     >>> cookie_name("http://127.0.0.1:8765")
     'veil-8765'
@@ -318,14 +327,17 @@ def cookie_name(origin: str) -> str:
 
 
 def _outside(scope: Scope) -> Response:
-    """Say how to get in."""
+    """Return the page or error that explains how to get in."""
     if is_program(scope["path"]):
         raise StatusError(
             401,
-            "This needs the token of the page, as 'Authorization: Bearer TOKEN'; run: veil token.",
+            (
+                "The request must have the token of the page, as 'Authorization: Bearer TOKEN'."
+                " Run: veil token."
+            ),
             www_authenticate="Bearer",
         )
     back: pages.Back = ""
-    if is_cross_site(scope):  # the cookie is not sent then; it is when our own page leads on
+    if is_cross_site(scope):  # browsers withhold the cookie until our own page leads on
         back = "again" if scope["path"] == "/search" else "home"
     return page(pages.entrance(back=back), 401, _SAY)

@@ -1,13 +1,13 @@
-"""Requests and responses: bodies of a bounded size, security headers, and errors.
+"""Requests and responses: bounded bodies, security headers, and errors.
 
-Starlette has requests, responses and routes; this module has what it does not:
+This module adds what Starlette lacks:
 
-- Its handler of errors raises them again, so that a server logs message and traceback, which can
+- Starlette raises errors again, so that a server logs message and traceback, which can
   quote a text. Here every error becomes a status and one sentence that quotes nothing, and no
   exception leaves the application.
-- It reads a body of any size, for any time. Here both are bounded, and a body that is too long is
-  read to an end before it is refused, so that a browser shows the answer.
-- It takes a field that is given twice, and JSON with NaN or a name given twice. Two readers of one
+- Starlette reads bodies of any size, for any time. Here both are bounded, and a body that is
+  too long is read to its end before it is refused, so that a browser shows the answer.
+- Starlette accepts repeated fields, and JSON with NaN or repeated names. Two readers of one
   request could then understand it differently, so it is refused here.
 """
 
@@ -50,7 +50,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def page(html: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a page as a response; half a surrogate pair, which cannot be sent, becomes ``?``."""
+    """Return a page as a response; lone surrogates, which cannot be sent, become ``?``."""
     return Response(
         html.encode("utf-8", "replace"), status, dict(headers or {}), "text/html; charset=utf-8"
     )
@@ -62,13 +62,13 @@ def document(json: bytes, status: int = 200, headers: Mapping[str, str] | None =
 
 
 def header_values(scope: Scope, name: str) -> list[str]:
-    """Return all values of a header: a second one is for the caller to refuse."""
-    wanted = name.encode("ascii")
-    return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == wanted]
+    """Return all values of a header, so that the caller can reject repetitions."""
+    key_bytes = name.encode("ascii")
+    return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == key_bytes]
 
 
 def is_program(path: str) -> bool:
-    """Whether an address is for programs, which are answered in JSON."""
+    """Return whether an address is for programs, which get JSON."""
     return path.startswith("/api/") or path == "/openapi.json"
 
 
@@ -89,12 +89,12 @@ HEADERS: dict[str, str] = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # not no-referrer: browsers would then send "Origin: null" with the forms of our own pages
+    # not no-referrer: browsers would send "Origin: null" with the forms of our own pages
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    # browsers would look up the hosts of all results, and so reveal them to others
+    # browsers would look up the hosts of all results, and so reveal them
     "x-dns-prefetch-control": "off",
     "x-robots-tag": "noindex, nofollow",
 }
@@ -103,13 +103,13 @@ _CACHE = (b"cache-control", b"no-store")
 
 
 class SecurityHeaders:
-    """Add the headers to every answer; those that it already has stay."""
+    """Adds the security headers to every response that lacks them."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer a request."""
 
         async def secured(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -124,7 +124,7 @@ class SecurityHeaders:
 
 Kind = Literal["budget", "gate", "risk", "engine", "input", "busy", "server"]
 
-_JUDGED: tuple[tuple[type[VeilError], int, Kind], ...] = (  # the first that fits
+_JUDGED: tuple[tuple[type[VeilError], int, Kind], ...] = (  # the first match counts
     (BudgetError, 403, "budget"),
     (GateError, 403, "gate"),
     (RiskError, 403, "risk"),
@@ -138,7 +138,7 @@ _JUDGED: tuple[tuple[type[VeilError], int, Kind], ...] = (  # the first that fit
 
 
 class StatusError(VeilError):
-    """A request that is refused, with the status of the answer."""
+    """A rejected request, with the status of the response."""
 
     def __init__(self, status: int, message: str, kind: Kind = "input", **headers: str) -> None:
         super().__init__(message)
@@ -147,12 +147,12 @@ class StatusError(VeilError):
 
 
 class GoneError(VeilError):
-    """Nobody waits for the answer any more."""
+    """The client has disconnected."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorReply:
-    """The answer to a request that failed."""
+    """The response to a request that failed."""
 
     status: int
     kind: Kind
@@ -161,7 +161,7 @@ class ErrorReply:
 
 
 def classify_error(error: Exception) -> ErrorReply:
-    """Return the answer for an error."""
+    """Return the response for an error."""
     if isinstance(error, StatusError):
         return ErrorReply(error.status, error.kind, str(error), error.headers)
     for family, status, kind in _JUDGED:
@@ -179,16 +179,16 @@ def error_response(verdict: ErrorReply, path: str) -> Response:
 
 
 class ErrorHandler:
-    """Turn every error of the application into a response.
+    """Turns every error of the application into a response.
 
-    `note` receives the place of an unexpected error, for the person who runs the server.
+    `note` receives the location of an unexpected error, for the operator of the server.
     """
 
     def __init__(self, app: ASGIApp, note: Callable[[str], None]) -> None:
         self._app, self._note = app, note
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, and let no error out."""
+        """Answer a request without raising anything."""
         started = False
 
         async def watched(message: Message) -> None:
@@ -200,40 +200,42 @@ class ErrorHandler:
             await self._app(scope, receive, watched)
         except GoneError:
             return
-        except Exception as error:  # noqa: BLE001 - the last line: nothing may pass
+        except Exception as error:  # noqa: BLE001 - no exception may leave the application
             verdict = classify_error(error)
             if verdict.status == 500:
                 self._note(verdict.message)
             if not started:
-                with suppress(Exception):  # the caller is gone, or the page cannot be made
+                with suppress(Exception):  # the client is gone, or the page cannot be rendered
                     await error_response(verdict, scope["path"])(scope, receive, send)
 
 
-FORM_BYTES = 128 * 1024  # the longest query, of which every character takes twelve
+FORM_BYTES = 128 * 1024  # the longest query, at twelve bytes per character
 JSON_BYTES = 1024 * 1024
-_DRAIN = 8 * 1024 * 1024  # read and thrown away, so that a browser shows the answer
+_DRAIN = 8 * 1024 * 1024  # read and discarded, so that a browser shows the answer
 _FIELDS = 20
 
 
 async def read_body(request: Request, limit: int, seconds: float) -> bytes:
-    """Return the body of a request, or refuse one that is too long or too slow."""
+    """Return the body of a request, or reject it if it is too long or too slow."""
     body: bytes | None = None
     if _declared(request) <= _DRAIN:
         with anyio.move_on_after(seconds) as waited:
             body = await _read(request, limit)
         if waited.cancelled_caught:
             raise StatusError(
-                408, f"The request was not complete after {seconds:g} seconds.", connection="close"
+                408,
+                f"The request must arrive within {seconds:g} seconds. Send it again.",
+                connection="close",
             )
     if body is None:
         raise StatusError(
-            413, f"A request may have at most {limit:,} bytes; send less.", connection="close"
+            413, f"A request must have at most {limit:,} bytes. Send less.", connection="close"
         )
     return body
 
 
 async def _read(request: Request, limit: int) -> bytes | None:
-    """Read to the end; None if that is too much."""
+    """Read to the end; None if the body is too long."""
     pieces: list[bytes] = []
     size, more = 0, True
     while more:
@@ -254,15 +256,15 @@ def _declared(request: Request) -> int:
     return int(lengths[0]) if lengths and lengths[0].isdecimal() and len(lengths[0]) < 19 else 0
 
 
-def require_type(request: Request, wanted: str) -> None:
-    """Refuse a body of another type: any site can send the types of plain forms."""
+def require_type(request: Request, expected: str) -> None:
+    """Reject a body of another type, because any site can send the types of plain forms."""
     types = header_values(request.scope, "content-type")
-    if len(types) != 1 or types[0].partition(";")[0].strip().lower() != wanted:
-        raise StatusError(415, f"The content type of the request must be {wanted}.")
+    if len(types) != 1 or types[0].partition(";")[0].strip().lower() != expected:
+        raise StatusError(415, f"The content type of the request must be {expected}.")
 
 
 def fields(encoded: bytes) -> dict[str, str]:
-    """Read the fields of a form, or of the part of an address after the question mark.
+    """Parse the fields of a form or of a query string.
 
     >>> fields(b"q=caf%C3%A9+noir&stop=3")
     {'q': 'café noir', 'stop': '3'}
@@ -274,24 +276,22 @@ def fields(encoded: bytes) -> dict[str, str]:
     except UnicodeDecodeError:
         raise StatusError(422, "The fields of the request must be text in UTF-8.") from None
     except ValueError:
-        raise StatusError(422, f"A request may have at most {_FIELDS} fields.") from None
+        raise StatusError(422, f"A request must have at most {_FIELDS} fields.") from None
     unique = dict(pairs)
     if len(unique) != len(pairs):
-        raise StatusError(422, "Each field of the request may be given once.")
+        raise StatusError(422, "Each field of the request must be given only once.")
     return unique
 
 
 def whole_number(text: str, name: str, low: int, high: int) -> int:
-    """Read a whole number of a field, or say what it must be."""
+    """Return the integer in a field, or reject it with its bounds."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19 and low <= int(text) <= high):
-        raise StatusError(
-            422, f"The field '{name}' must be a whole number from {low} to {high:,}."
-        )
+        raise StatusError(422, f"The field '{name}' must be an integer from {low} to {high:,}.")
     return int(text)
 
 
 def read_json(body: bytes) -> object:
-    """Read JSON by its standard: each name once, no NaN, in UTF-8, not too deep."""
+    """Parse JSON strictly: UTF-8, unique names, no NaN, limited depth."""
     try:
         return cast(
             object,
@@ -302,7 +302,7 @@ def read_json(body: bytes) -> object:
     except UnicodeDecodeError:
         raise StatusError(422, "The request must be JSON in UTF-8.") from None
     except RecursionError:
-        raise StatusError(422, "The request is nested too deeply.") from None
+        raise StatusError(422, "The request must not be nested so deeply.") from None
     except ValueError:
         raise StatusError(422, "The request must be JSON.") from None
 
@@ -310,7 +310,7 @@ def read_json(body: bytes) -> object:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     unique = dict(pairs)
     if len(unique) != len(pairs):
-        raise StatusError(422, "Each name in an object of the request may be given once.")
+        raise StatusError(422, "Each name in an object of the request must be given only once.")
     return unique
 
 

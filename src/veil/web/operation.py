@@ -1,4 +1,4 @@
-"""The HTTP interface as data, from which routes, OpenAPI and the reference are made."""
+"""Operations of the HTTP interface as data, the source of routes, OpenAPI and reference."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from veil.web.service import Service
 
 
 class ErrorAnswer(Answer):
-    """Why a request was not served."""
+    """Why a request failed."""
 
     error: Text = Field(description="one sentence, which quotes no text")
     kind: str = Field(description="budget, gate, risk, engine, input, busy or server")
@@ -22,14 +22,14 @@ class ErrorAnswer(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One address of the interface.
+    """An operation of the HTTP interface.
 
     Attributes
     ----------
     run
         Does the work; it may block.
     ask, answer
-        Models of the parameters, in the body or in the address, and of the answer.
+        Models of the request (body or URL) and of the response.
     sends
         Whether it queries an engine, which can fail or refuse.
     """
@@ -44,32 +44,32 @@ class Operation:
 
 
 def without_service(work: Callable[[Any], BaseModel]) -> Callable[[Service, Any], BaseModel]:
-    """Return an operation's function from one that needs no service."""
+    """Adapt a function that needs no service to `Operation.run`."""
     return lambda _, ask: work(ask)
 
 
 _MEANING = {
-    400: "The request names no host, or several, or tells its length in two ways.",
+    400: "The request must name one host and give its length only once.",
     401: "The token of the page is missing.",
-    403: "Another site or another user is behind the request; or the budget, the gate or the risk"
+    403: "The request comes from another site or user, or the budget, the gate or the risk"
     " forbids it.",
     408: "The request did not arrive in time.",
     413: "The request is too long.",
     415: "The body is not application/json.",
-    421: "The server does not answer under this name.",
+    421: "The host is not a name of this server.",
     422: "A parameter or a text cannot be used.",
-    429: "Too many requests in a minute; Retry-After says when to come back.",
+    429: "Too many requests per minute; Retry-After has the time to wait.",
     431: "The head of the request is too long.",
     500: "The server failed.",
     502: "The engine failed.",
-    503: "Too much is under way; Retry-After says when to come back.",
+    503: "Too many concurrent requests; Retry-After has the time to wait.",
 }
 _ALWAYS = (400, 401, 403, 421, 422, 429, 431, 500, 503)
 _WITH_BODY = (408, 413, 415)
 
 
 def openapi(operations: Sequence[Operation]) -> dict[str, object]:
-    """Describe the interface, by OpenAPI 3.1."""
+    """Return the OpenAPI 3.1 description of the interface."""
     refs, schemas = _schemas(operations)
     paths: dict[str, dict[str, object]] = {}
     for operation in operations:
@@ -82,8 +82,9 @@ def openapi(operations: Sequence[Operation]) -> dict[str, object]:
             "title": "Veil",
             "version": __version__,
             "summary": "Private search: the engine sees variants of a query, not the query.",
-            "description": "For programs that have the token of the page ('veil token' prints"
-            " it); other sites are refused. Errors are one sentence, which quotes no text.",
+            "description": "For programs with the token of the page, which 'veil token' prints;"
+            " requests of other sites are refused. Errors are one sentence that quotes no"
+            " text.",
         },
         "paths": paths,
         "security": [{"token": []}],
@@ -99,16 +100,16 @@ Schemas = dict[str, dict[str, object]]
 
 
 def _schemas(operations: Iterable[Operation]) -> tuple[Refs, Schemas]:
-    wanted: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {
+    models: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {
         (ErrorAnswer, "serialization"): None
     }
     for operation in operations:
-        wanted[operation.ask, "validation"] = None
-        wanted[operation.answer, "serialization"] = None
+        models[operation.ask, "validation"] = None
+        models[operation.answer, "serialization"] = None
     keys, definitions = models_json_schema(
-        list(wanted), ref_template="#/components/schemas/{model}"
+        list(models), ref_template="#/components/schemas/{model}"
     )
-    refs = {model: keys[model, mode] for model, mode in wanted}
+    refs = {model: keys[model, mode] for model, mode in models}
     return refs, definitions["$defs"]
 
 
@@ -156,7 +157,7 @@ def _parameters(ask: type[BaseModel], schemas: Schemas) -> list[dict[str, object
 
 
 def reference(operations: Sequence[Operation]) -> str:
-    """Return one section for each operation, in Markdown."""
+    """Return a section in Markdown for each operation."""
     return "\n".join(line for operation in operations for line in _operation_text(operation))
 
 
@@ -175,7 +176,7 @@ def _operation_text(operation: Operation) -> Iterator[str]:
 
 
 def _table(head: str, schema: dict[str, Any], *, required: bool = True) -> Iterator[str]:
-    """List the fields; `required` marks those that a caller must give."""
+    """Yield a table of the fields; `required` marks mandatory ones."""
     yield f"| {head} | | meaning |\n|---|---|---|"
     needed = schema.get("required", []) if required else []
     for name, field in schema["properties"].items():
@@ -192,7 +193,7 @@ def _default(field: dict[str, Any]) -> str:
 
 
 def _kind(field: dict[str, Any]) -> str:
-    """Name the kind of a value: each choice of an enumeration."""
+    """Return the type of a value, or its choices."""
     if "$ref" in field:
         return "object"
     if "enum" in field:

@@ -1,10 +1,10 @@
-"""Peers: which user of this machine is at the other end of a connection.
+"""Find out which user of this machine is at the other end of a connection.
 
-Linux alone reveals it. `SOCK_DIAG` over netlink looks up the one socket by its two ends, in a time
-that does not depend on how many sockets there are. Where a kernel or a sandbox does not answer,
+Only Linux reveals it. `SOCK_DIAG` over netlink looks up a socket by its two ends, in a time
+that does not depend on the number of sockets. If the kernel or a sandbox does not answer,
 the tables in ``/proc/net`` are read, once for a batch of connections.
 
-Anybody on this machine can open connections, so a lookup may not cost more than an accept.
+Anybody on this machine can open connections, so a lookup must not cost more than an accept.
 """
 
 import errno
@@ -22,9 +22,9 @@ Ends = tuple[Address | None, Address | None]  # of a connection: the client, and
 
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LOCAL, _REMOTE, _UID, _INODE = 1, 2, 7, 9  # columns
-_ROOT = 0  # trusted as the machine is; forwarders of the system run as root, too
-_NOBODY = -1  # owner of a socket that was given up; the true owner cannot be found any more
-_TRIES = 3  # a table that changes while it is read may lack a line
+_ROOT = 0  # trusted like the machine; system forwarders run as root, too
+_NOBODY = -1  # owner of an abandoned socket, whose true owner is unknown
+_TRIES = 3  # a table that changes while being read may lack a line
 _MAPPED = ipaddress.IPv6Address("::ffff:0:0").packed[:12]
 _Owners = Mapping[tuple[str, str], set[int]]  # by both ends, as the tables write them
 
@@ -34,8 +34,8 @@ def is_other_user(
 ) -> bool:
     """Return whether another user of this machine is at the other end of a connection.
 
-    A peer over loopback whose socket cannot be found counts as another user, unless the system has
-    no means to look it up. `tables` are read instead of asking the kernel.
+    A loopback peer whose socket cannot be found counts as another user, unless the system cannot
+    look it up. If `tables` are given, they are read instead of asking the kernel.
     """
     return other_users([(client, server)], tables)[0]
 
@@ -43,9 +43,9 @@ def is_other_user(
 def other_users(
     connections: Sequence[Ends], tables: Sequence[Path] | None = None, *, diag: bool = True
 ) -> list[bool]:
-    """Return for each connection whether another user of this machine is at its other end.
+    """Return, for each connection, whether another user of this machine is at its other end.
 
-    Without `diag` the tables are read, once for all connections.
+    Without `diag`, the tables are read once for all connections.
     """
     if sys.platform != "linux":
         return [False] * len(connections)
@@ -57,7 +57,7 @@ def other_users(
     if None in owners:
         read = _search(connections, _TABLES if tables is None else tables)
         owners = [new if old is None else old for old, new in zip(owners, read, strict=True)]
-    return [_is_other(ends, found) for ends, found in zip(connections, owners, strict=True)]
+    return [_is_other(ends, uids) for ends, uids in zip(connections, owners, strict=True)]
 
 
 def _is_other(ends: Ends, owners: set[int] | None) -> bool:
@@ -80,10 +80,10 @@ _LISTENS = 10  # state
 
 
 def can_ask(listener: socket.socket) -> bool:
-    """Return whether the kernel finds sockets by their ends: it must find this one.
+    """Return whether the kernel finds sockets by their ends, tested with this one.
 
-    "There is no such socket" and "this kernel cannot look" are one error, so only a socket that
-    surely exists can distinguish them.
+    The errors for "no such socket" and "not supported" are the same, so only a socket that
+    certainly exists can distinguish them.
     """
     if sys.platform != "linux":
         return False
@@ -96,14 +96,14 @@ def can_ask(listener: socket.socket) -> bool:
 
 
 def _ask(client: Address | None, server: Address | None) -> set[int] | None:
-    """Return the owner of the client's socket; nobody where there is none, None for no answer."""
+    """Return the owner of the client's socket; empty if it does not exist, None for no answer."""
     if not client or not server:
         return set()
     try:
         answer = _look_up(client, server)
-        if answer is None and not _is_loopback(client, server):  # else it is a stranger anyway
-            bound = (_look_up(client, server, one) for one, _ in socket.if_nameindex())
-            answer = next((one for one in bound if one is not None), None)
+        if answer is None and not _is_loopback(client, server):  # on loopback: another user
+            replies = (_look_up(client, server, reply) for reply, _ in socket.if_nameindex())
+            answer = next((reply for reply in replies if reply is not None), None)
     except (OSError, ValueError, struct.error):
         return None
     if answer is None:
@@ -113,14 +113,14 @@ def _ask(client: Address | None, server: Address | None) -> set[int] | None:
 
 
 def _look_up(near: Address, far: Address, interface: int = 0) -> tuple[int, ...] | None:
-    """Return what the kernel says of the socket that is bound to `near` and connected to `far`.
+    """Return the kernel's record of the socket bound to `near` and connected to `far`.
 
-    A socket that is bound to an interface is found with that interface alone. Where no connection
-    has these ends, the kernel answers with what listens at `near`; that is no connection.
+    A socket bound to an interface is only found with that interface. If no connection has
+    these ends, the kernel returns the socket that listens at `near`, which is ignored.
     """
     ends = [_packed(near[0]), _packed(far[0])]
     if len({len(end) for end in ends}) != 1:
-        raise ValueError  # the ends of a connection are of one family
+        raise ValueError  # both ends must have the same address family
     family = socket.AF_INET if len(ends[0]) == 4 else socket.AF_INET6
     body = _ASK.pack(family, socket.IPPROTO_TCP, 0, 0, _ANY)
     body += _PORTS.pack(near[1] or 0, far[1] or 0)
@@ -130,19 +130,19 @@ def _look_up(near: Address, far: Address, interface: int = 0) -> tuple[int, ...]
         socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG
     ) as kernel:
         kernel.send(head + body)
-        answer = kernel.recv(4096, socket.MSG_DONTWAIT)  # it is there when `send` returns
+        answer = kernel.recv(4096, socket.MSG_DONTWAIT)  # available when `send` returns
     if _HEAD.unpack_from(answer)[1] == _ERROR:
         (code,) = struct.unpack_from("=i", answer, _HEAD.size)
         if code == -errno.ENOENT:
             return None
         raise OSError(-code, "")
-    found = _ANSWER.unpack_from(answer, _HEAD.size)
-    listens = found[1] == _LISTENS and bool(far[1])
-    return None if listens else tuple(part for part in found if isinstance(part, int))
+    record = _ANSWER.unpack_from(answer, _HEAD.size)
+    listens = record[1] == _LISTENS and bool(far[1])
+    return None if listens else tuple(part for part in record if isinstance(part, int))
 
 
 def _packed(host: str) -> bytes:
-    """Return the bytes of an address; a scope, as of fe80::1%eth0, is left out."""
+    """Return the bytes of an address without its scope, such as that of fe80::1%eth0."""
     address = ipaddress.ip_address(host.partition("%")[0])
     return (getattr(address, "ipv4_mapped", None) or address).packed
 
@@ -152,15 +152,15 @@ def _packed(host: str) -> bytes:
 
 def _search(connections: Sequence[Ends], tables: Sequence[Path]) -> list[set[int] | None]:
     """Return the owners of the clients' sockets; None for all if no table can be read."""
-    spelt = [_pairs(*ends) for ends in connections]
+    ends = [_pairs(*ends) for ends in connections]
     owners: list[set[int] | None] = [None] * len(connections)
     for _ in range(_TRIES):
-        read = _read(tables, {pair for pairs in spelt for pair in pairs})
+        read = _read(tables, {pair for pairs in ends for pair in pairs})
         if read is None:
             break
-        for place, pairs in enumerate(spelt):
-            owners[place] = (owners[place] or set()).union(*(read.get(pair, ()) for pair in pairs))
-        if all(found or not pairs for found, pairs in zip(owners, spelt, strict=True)):
+        for index, pairs in enumerate(ends):
+            owners[index] = (owners[index] or set()).union(*(read.get(pair, ()) for pair in pairs))
+        if all(uids or not pairs for uids, pairs in zip(owners, ends, strict=True)):
             break
     return owners
 
@@ -169,7 +169,7 @@ def _pairs(client: Address | None, server: Address | None) -> set[tuple[str, str
     if not client or not server:
         return set()
     near, far = _spelt(*client[:2]), _spelt(*server[:2])
-    return {(one, other) for one in near for other in far}
+    return {(client_end, server_end) for client_end in near for server_end in far}
 
 
 def _read(tables: Iterable[Path], wanted: set[tuple[str, str]]) -> _Owners | None:
@@ -192,12 +192,12 @@ def _read(tables: Iterable[Path], wanted: set[tuple[str, str]]) -> _Owners | Non
 
 
 def _is_loopback(*ends: Address) -> bool:
-    """Return whether one of two ends, and so the other one, is on this machine alone."""
-    return any(each.is_loopback for end in ends for each in _addresses(end[0]))
+    """Return whether one of two ends, and so the other one, is local."""
+    return any(address.is_loopback for end in ends for address in _addresses(end[0]))
 
 
 def _addresses(host: str) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    """Return an address, a mapped one as IPv4; none for what is no address."""
+    """Parse an address, with mapped ones as IPv4; empty if it is not an address."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -206,16 +206,16 @@ def _addresses(host: str) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]
 
 
 def _spelt(host: str, port: int | None) -> set[str]:
-    """Write an address in all ways in which the tables may spell it.
+    """Return all spellings of an address in the tables.
 
-    One of IPv4 is in the other table, mapped, if the socket is one for both kinds.
+    An IPv4 address is in the IPv6 table, mapped, if the socket accepts both.
 
     >>> len(_spelt("127.0.0.1", 80)), len(_spelt("::1", 80)), len(_spelt("a pipe", 80))
     (2, 1, 0)
     """
     packed = {address.packed for address in _addresses(host)}
-    packed |= {_MAPPED + each for each in packed if len(each) == 4}  # bytes of IPv4
-    return {f"{_words(each)}:{port or 0:04X}" for each in packed}
+    packed |= {_MAPPED + data for data in packed if len(data) == 4}  # bytes of IPv4
+    return {f"{_words(data)}:{port or 0:04X}" for data in packed}
 
 
 def _words(packed: bytes) -> str:

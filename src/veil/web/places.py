@@ -1,7 +1,7 @@
-"""The page of places: a file that a person opens is measured, masked and drawn on this machine.
+"""The places page: a file that the user opens is measured, masked and drawn on this machine.
 
-The points are in memory while a request lasts, and never in a file. Only the map that a request
-asks for with true points holds a true coordinate; no other answer and no message does.
+The points are in memory during a request, and never in a file. True coordinates are only in the
+map that a request asks for with the original points; no other answer and no message contains them.
 """
 
 from functools import partial
@@ -29,27 +29,29 @@ from veil.web.pages import render
 from veil.web.service import Service
 
 DEFAULT = "donut"
-MOST = 3_000  # points, and addresses, of one request
+MOST = 3_000  # points, and addresses, of a request
 _BYTES = 900_000  # of a file
 Kind = Literal["csv", "geojson"]
 
 
 async def show(service: Service, request: Request) -> Response:
-    """Show where a file of points is opened, masked and drawn."""
+    """Show the page where a file of points is opened, masked and drawn."""
     classes = await service.looks.run(request, partial(offered, MECHANISMS, DEFAULT))
     values = {"common": await service.common(request), "mechanisms": list(classes)}
     return page(render("places.html", values))
 
 
 class File(BaseModel):
-    """A file with points, as text."""
+    """A file of points, as text."""
 
-    text: str = Field(max_length=_BYTES, description="what is in it", examples=["x,y\n1,2\n"])
+    text: str = Field(
+        max_length=_BYTES, description="content of the file", examples=["x,y\n1,2\n"]
+    )
     format: Kind = Field(default="csv", description="csv or geojson")
 
 
 class PlacesAsk(Ask):
-    """Points, and how their coordinates are to be read."""
+    """Points, and their coordinate system."""
 
     verb: ClassVar[str] = "places"
 
@@ -61,25 +63,25 @@ class PlacesAsk(Ask):
     )
 
     def opened(self, file: File, what: str) -> Points:
-        """Read points from memory: the file of a person is never on the disk of this page."""
-        held = HeldFile(f"{what}.{file.format}", file.text)
-        points = load(held, crs=self.crs if file.format == "csv" else None)
+        """Read points from memory: the user's file is never written to disk."""
+        memory_file = HeldFile(f"{what}.{file.format}", file.text)
+        points = load(memory_file, crs=self.crs if file.format == "csv" else None)
         if len(points) > MOST:
             raise StatusError(
                 422,
-                f"This page takes at most {MOST:,} rows of a file; use 'veil places' on the"
-                " command line for more.",
+                f"The file must have at most {MOST:,} rows on this page. Try 'veil places' on"
+                " the command line.",
             )
         return points
 
 
 class PlacesPlaneAsk(PlacesAsk):
-    """Points to place on the risk-utility plane, by one method at several strengths."""
+    """Points to place on the risk-utility plane, with several strengths of a mechanism."""
 
     method: str = Field(default=DEFAULT, max_length=200, description="name of a mechanism")
     addresses: File | None = Field(
         default=None,
-        description="addresses that the attacker guesses from; null: the points themselves",
+        description="addresses among which the attacker guesses; null: the points themselves",
     )
 
     @property
@@ -88,15 +90,15 @@ class PlacesPlaneAsk(PlacesAsk):
         return len(METRES)
 
     def check(self) -> None:
-        """Refuse a mechanism that the page does not offer."""
+        """Reject a mechanism that the page does not offer."""
         require_offered(MECHANISMS, self.method, DEFAULT)
 
 
 class PlacesProtectAsk(PlacesAsk):
-    """Points to mask. The draws are fresh: a seed is not accepted."""
+    """Points to mask. Samples are fresh: a seed is not accepted."""
 
     method: str = Field(
-        max_length=200, description="spec of a method", examples=["donut(low=5, high=50)"]
+        max_length=200, description="spec of a mechanism", examples=["donut(low=5, high=50)"]
     )
     out: Kind = Field(default="csv", description="format of the masked file")
     original: bool = Field(
@@ -104,12 +106,12 @@ class PlacesProtectAsk(PlacesAsk):
     )
 
     def check(self) -> None:
-        """Refuse a mechanism that the page does not offer: others open files."""
+        """Reject a mechanism that the page does not offer, because others open files."""
         require_offered(MECHANISMS, read_spec(self.method)[0], DEFAULT)
 
 
 class StopAnswer(Answer):
-    """One strength of a method, and what was measured there, once."""
+    """One strength of a mechanism, and its risk and utility, measured once."""
 
     spec: str
     metres: int
@@ -118,11 +120,11 @@ class StopAnswer(Answer):
 
 
 class PlacesPlaneAnswer(Answer):
-    """The strengths of a method on the plane, from the weakest."""
+    """The strengths of a mechanism on the plane, weakest first."""
 
     stops: list[StopAnswer]
     points: int
-    addresses: int = Field(description="among how many the attacker guesses")
+    addresses: int = Field(description="number of addresses among which the attacker guesses")
     svg: str = Field(description="the plane, as a drawing")
 
 
@@ -133,13 +135,13 @@ class PlacesProtectAnswer(Answer):
     file: str = Field(description="the masked points, in a random order")
     svg: str = Field(description="the map, as a drawing")
     beside: list[str] = Field(
-        description="with the true points: density before and after, and where points went"
+        description="drawings with the true points: density before and after, and displacements"
     )
     cost: CostAnswer
 
 
 def compare_strengths(ask: PlacesPlaneAsk) -> PlacesPlaneAnswer:
-    """Mask points by each strength of a method, attack the releases, and compare them."""
+    """Mask points with each strength of a mechanism, attack the releases, and compare them."""
     points = ask.opened(ask.points, "points")
     register = distinct(points)
     if ask.addresses is not None:
@@ -160,13 +162,13 @@ def compare_strengths(ask: PlacesPlaneAsk) -> PlacesPlaneAnswer:
 
 
 def _comparisons(release: Release, points: Points) -> list[str]:
-    if len(points) < LEAST:  # there is no density of them
+    if len(points) < LEAST:  # too few for a density
         return []
     return [drawing(release, points, kind="density"), drawing(release, points, kind="rose")]
 
 
 def protect_points(ask: PlacesProtectAsk) -> PlacesProtectAnswer:
-    """Mask points, draw them, and write them as a file."""
+    """Mask points, draw them, and write them to a file."""
     points = ask.opened(ask.points, "points")
     release = protect(points, ask.method)
     cost = release.cost
@@ -185,7 +187,10 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/places/plane",
-        "Measure what a method leaves of points at several strengths. Nothing is kept.",
+        (
+            "Measure the risk and utility of masked points at several strengths of a mechanism."
+            " Nothing is stored."
+        ),
         without_service(compare_strengths),
         PlacesPlaneAsk,
         PlacesPlaneAnswer,
@@ -193,7 +198,7 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/places/protect",
-        "Mask points, and draw them. Nothing is kept, and nothing is counted in the ledger.",
+        "Mask points, and draw them. Nothing is stored or counted in the ledger.",
         without_service(protect_points),
         PlacesProtectAsk,
         PlacesProtectAnswer,

@@ -1,12 +1,12 @@
-"""The pages of the search: the box, the results, their files, the plane and the ledger.
+"""The search pages: form, results, files, plane and ledger.
 
-A query is searched for only if the user typed it: what another site asks waits for a button. What
-a browser is answered moves to an address without the query, so that its history holds none.
+A query is only searched if the user typed it; queries from other sites wait for a button. The
+browser is redirected to an address without the query, so that its history contains none.
 
 Files of the user's own documents are opened read-only, and so that nothing in them runs as our
-page. Text is shown as plain text, pages and mails as the text that the index has of them. What
-other programs read is handed over as a download, also PDF: a viewer in the browser would take it
-for a page of ours. All of it is in a sandbox, for a browser that thinks otherwise.
+page. Text is shown as plain text, web pages and mails as the text in the index. Files for
+other programs are downloads, including PDF: a viewer in the browser would treat it
+as our page. Everything is sandboxed as well, in case a browser ignores this.
 """
 
 from collections.abc import Mapping
@@ -40,8 +40,8 @@ from veil.web.messages import (
 from veil.web.service import Service
 
 Way = Literal["private", "clear", "here"]
-_ENTRIES = 50  # of the ledger on one page
-_HELD = "Another site opened this address, so that nothing was searched for and nothing was sent."
+_ENTRIES = 50  # ledger entries on a page
+_OTHER_SITE = "Another site opened this address. Nothing was searched or sent."
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -61,25 +61,25 @@ async def plane(service: Service, request: Request) -> Response:
 
 
 async def search(service: Service, request: Request) -> Response:
-    """Search for what the form of our own page or the browser's address bar sends."""
+    """Search for the query in our form or in the browser's address bar."""
     return await (_posted if request.method == "POST" else _asked)(service, request)
 
 
 async def _asked(service: Service, request: Request) -> Response:
-    """Search for a query from the browser's address bar; one of another site is held."""
+    """Search for a query from the address bar; one from another site waits for the user."""
     address = fields(request.scope["query_string"])
     query = address.get("q", "")
     if not query.strip():
         return await home(service, request)
     if request.method == "HEAD" or is_followed_link(request.scope):
-        return page(pages.held(await service.common(request), query, _HELD))
+        return page(pages.confirm(await service.common(request), query, _OTHER_SITE))
     way: Way = "here" if service.own else "private"
     answer = await _run_search(service, request, query, service.slider.stop, way)
     return _redirect(service, request, answer)
 
 
 async def _posted(service: Service, request: Request) -> Response:
-    """Search for a query from the form of our own page."""
+    """Search for the query in our form."""
     require_type(request, _FORM)
     form = fields(await read_body(request, FORM_BYTES, service.patience))
     last = len(service.plane.stops) - 1
@@ -89,10 +89,10 @@ async def _posted(service: Service, request: Request) -> Response:
 
 
 def _way(service: Service, form: Mapping[str, str]) -> Way:
-    """Return how to search: documents of the user's own as it is, unless a demonstration is asked.
+    """Return how to search: own documents with the query itself, except for a demonstration.
 
-    Whatever a form says, the desk sends a query in clear only if a rule lets it, and searches for
-    it directly only on this machine.
+    Whatever a form says, a query is sent unprotected only if a rule allows it, and searched
+    directly only on this machine.
     """
     if service.own:
         return "private" if form.get("demo") == "1" else "here"
@@ -101,17 +101,17 @@ def _way(service: Service, form: Mapping[str, str]) -> Way:
 
 async def results(service: Service, request: Request) -> Response:
     """Show the results of an earlier search again; no engine is queried."""
-    answer = service.kept.find(fields(request.scope["query_string"]).get("page", ""))
+    answer = service.answers.find(fields(request.scope["query_string"]).get("page", ""))
     if answer is None:
-        raise StatusError(410, "These results are not kept any more; search again.")
+        raise StatusError(410, "These results are no longer stored. Search again.")
     return answer
 
 
 def _redirect(service: Service, request: Request, answer: Response) -> Response:
-    """Redirect a browser to an address that it can go back to; programs get the answer at once."""
+    """Redirect browsers to an address they can go back to; programs get the answer at once."""
     if header_values(request.scope, "sec-fetch-mode") != ["navigate"]:
         return answer
-    return Response(None, 303, {"location": f"/results?page={service.kept.put(answer)}"})
+    return Response(None, 303, {"location": f"/results?page={service.answers.put(answer)}"})
 
 
 async def _run_search(
@@ -124,10 +124,10 @@ async def _run_search(
         outcome = await service.searches.run(request, search)
     except VeilError as error:
         return await _refused(service, request, query, stop, error)
-    if stop != service.slider.stop and way != "here":  # one that was searched with
+    if stop != service.slider.stop and way != "here":  # the search used this setting
         service.slider.stop = stop
-        chosen = partial(service.desk.choose, service.plane.stops[stop].setting)
-        await service.looks.run(request, chosen)
+        save = partial(service.desk.choose, service.plane.stops[stop].setting)
+        await service.looks.run(request, save)
     return page(pages.results(service.common_of(outcome.budget, stop), query, outcome))
 
 
@@ -159,7 +159,7 @@ async def _gate(service: Service, request: Request, query: str) -> Decision | No
 
 
 async def ledger(service: Service, request: Request) -> Response:
-    """Show what was released, newest first."""
+    """Show the releases, newest first."""
     older = fields(request.scope["query_string"]).get("before")
     before = None if older is None else whole_number(older, "before", 1, 2**63 - 1)
     desk, run = service.desk, service.looks.run
@@ -169,14 +169,14 @@ async def ledger(service: Service, request: Request) -> Response:
 
 
 async def forget(service: Service, request: Request) -> Response:
-    """Forget an entry of the ledger."""
+    """Delete an entry of the ledger."""
     require_type(request, _FORM)
     form = fields(await read_body(request, FORM_BYTES, service.patience))
     number = whole_number(form.get("number", ""), "number", 1, 2**63 - 1)
     desk = service.desk
     if not await service.looks.run(request, partial(desk.forget, number)):
-        raise StatusError(404, "The ledger has no entry with this number.")
-    service.kept.clear()
+        raise StatusError(404, "The number must be that of a ledger entry. Reload the ledger.")
+    service.answers.clear()
     return Response(None, 303, {"location": "/ledger"})
 
 
@@ -184,22 +184,22 @@ _POLICY = (
     "sandbox; default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _CHANGED = (
-    "[Veil: this file changed after it was indexed; run 'veil index' again to search it as it is"
-    " now.]\n\n"
+    "[Veil: this file has changed since it was indexed. Run 'veil index' again to search its"
+    " current version.]\n\n"
 )
 
 
 async def open_file(service: Service, request: Request) -> Response:
-    """Answer with the file of a result, by the id of the result."""
+    """Answer with the file of a result, given the id of the result."""
     name = fields(request.scope["query_string"]).get("id", "")
     opened = await service.looks.run(request, partial(service.desk.opened, name))
     if opened is None:
-        raise StatusError(404, "The index lists no such document.")
+        raise StatusError(404, "The document must be in the index. Run 'veil index' again.")
     if opened.state == "gone":
         raise StatusError(
             410,
-            "The file is no longer where it was when it was indexed, or cannot be opened; run"
-            " 'veil index' again.",
+            "The file was moved or deleted after it was indexed, or cannot be opened. Run 'veil"
+            " index' again.",
         )
     return _as_text(opened) if opened.text is not None else _download(opened)
 
@@ -212,7 +212,7 @@ def _as_text(opened: OpenedDocument) -> Response:
 
 
 def _download(opened: OpenedDocument) -> Response:
-    """Return a file as a download; its name says that it changed, where a person looks."""
+    """Return a file as a download, named as changed if it has changed."""
     stem, dot, ending = opened.name.rpartition(".")
     mark = " (changed since it was indexed)" if opened.state == "changed" else ""
     name = printable(f"{stem}{mark}{dot}{ending}")

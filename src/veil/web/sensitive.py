@@ -1,9 +1,9 @@
 """The page of sensitive documents: one search, for people without and with clearance.
 
-The index is named when the server starts, and never by a request. The strategy alone makes the
-answer for people without clearance, which holds nothing else: a count of what is withheld would
-reveal that it exists. The other answer is for people who may see everything, as everybody with the
-token of this server can: it is their index.
+The index is set when the server starts, never by a request. The mechanism alone determines the
+answer for people without clearance, and nothing is added to it: a count of withheld documents
+would reveal that they exist. The other answer is for people who may see everything, which includes
+everybody with the token of this server.
 """
 
 import math
@@ -32,13 +32,13 @@ from veil.web.service import Service
 
 DEFAULT = "postfilter"
 START = "veil serve --sensitive INDEX"
-NONE = f"No index of sensitive documents was named when this server was started: {START}."
-_OPENED = 8  # strategies that are kept open
-_TEXT, _TITLE = 240, 200  # characters of a document that a list shows
+NONE = f"No index of sensitive documents is open. Start the server with: {START}."
+_OPENED = 8  # mechanisms kept open
+_TEXT, _TITLE = 240, 200  # characters of a document shown in a list
 
 
 class Room:
-    """An index with the strategies that were opened on it last."""
+    """An index with the mechanisms most recently opened on it."""
 
     def __init__(self, stored: Stored) -> None:
         self.stored, self.scene = stored, stored.scene
@@ -46,7 +46,7 @@ class Room:
         self._opened: OrderedDict[str, Searcher] = OrderedDict()
 
     def searcher(self, strategy: Mechanism) -> Searcher:
-        """Return a strategy opened on the index; prefilter indexes anew, once."""
+        """Return a mechanism opened on the index; prefilter builds its own index once."""
         with self._lock:
             spec = str(strategy)
             if spec not in self._opened:
@@ -58,7 +58,7 @@ class Room:
 
 
 async def show(service: Service, request: Request) -> Response:
-    """Show where an index is searched as somebody who is not cleared, and as somebody who is."""
+    """Show the page that searches an index with and without clearance."""
     room = service.sensitive
     classes = await service.looks.run(request, partial(offered, MECHANISMS, DEFAULT))
     values = {
@@ -75,18 +75,18 @@ class SensitiveAsk(Ask):
     verb: ClassVar[str] = "sensitive"
 
     query: str = Field(
-        min_length=1, max_length=1_000, description="what is looked for", examples=["gas prices"]
+        min_length=1, max_length=1_000, description="query", examples=["gas prices"]
     )
     strategy: str = Field(
         default="postfilter(threshold=0.1)",
         max_length=200,
-        description="what decides: a strategy that does not learn",
+        description="a mechanism that does not learn",
         examples=["prefilter(threshold=0.1)"],
     )
-    k: int = Field(default=10, ge=1, le=50, description="documents of a list")
+    k: int = Field(default=10, ge=1, le=50, description="documents per list")
 
     def check(self) -> None:
-        """Refuse strategies that are not on the page, and empty queries."""
+        """Reject mechanisms that are not on the page, and empty queries."""
         try:
             check_query(self.query)
         except InputError as error:
@@ -95,20 +95,24 @@ class SensitiveAsk(Ask):
         cls = require_offered(MECHANISMS, name, DEFAULT)
         if not parameters.keys() <= set(settable(cls)) or MECHANISMS.parse(self.strategy).learns:
             raise StatusError(
-                422, "This page knows strategies that do not learn, by their numbers and choices."
+                422,
+                (
+                    "The strategy must be a mechanism that does not learn, with numbers and"
+                    " choices as parameters."
+                ),
             )
 
 
 class ShownAnswer(Answer):
-    """A document of a list."""
+    """A listed document."""
 
     id: Text
     title: Text
-    text: Text = Field(description="how it begins")
+    text: Text = Field(description="start of the text")
 
 
 class UnclearedAnswer(Answer):
-    """What people without clearance see, and nothing else."""
+    """What people without clearance see."""
 
     strategy: str
     shown: list[ShownAnswer]
@@ -117,23 +121,27 @@ class UnclearedAnswer(Answer):
 
 
 class SeenAnswer(ShownAnswer):
-    """A document of the list for people with clearance."""
+    """A document listed for people with clearance."""
 
-    p: Figure = Field(description="how likely it is sensitive; null where nothing is known")
-    label: bool | None = Field(description="what a human said; null: nothing")
-    rank: int | None = Field(description="its rank for the others; null where it is not shown")
+    p: Figure = Field(description="probability that it is sensitive; null if unknown")
+    label: bool | None = Field(description="label given by a human; null if there is no label")
+    rank: int | None = Field(
+        description=("its rank for people without clearance; null if it is not shown to them")
+    )
 
 
 class ClearedAnswer(Answer):
-    """What people with clearance see. Not to be shown to anybody else."""
+    """What people with clearance see. Do not show it to anybody else."""
 
     shown: list[SeenAnswer]
     total: int = Field(description="documents that match")
-    withheld: int = Field(description="documents of this list that the others do not see")
+    withheld: int = Field(
+        description=("documents in this list that are withheld from people without clearance")
+    )
 
 
 def uncleared(service: Service, ask: SensitiveAsk) -> UnclearedAnswer:
-    """Search for somebody who is not cleared: the strategy alone decides what is shown."""
+    """Search for a person without clearance: only the mechanism decides what is shown."""
     room, strategy = _room(service), strategy_of(ask.strategy)
     answer = room.searcher(strategy).answer(ask.query, ask.k)
     return UnclearedAnswer(
@@ -145,13 +153,18 @@ def uncleared(service: Service, ask: SensitiveAsk) -> UnclearedAnswer:
 
 
 def cleared(service: Service, ask: SensitiveAsk) -> ClearedAnswer:
-    """Search for somebody who is cleared: all by relevance, and which of it the others see."""
+    """Search for a person with clearance: all documents by relevance, with their rank for others.
+
+    Others are people without clearance.
+    """
     room, strategy = _room(service), strategy_of(ask.strategy)
     scores = matcher(room.stored.collection).scores(ask.query)
     every = np.ones(len(scores), dtype=np.bool_)
     others = room.searcher(strategy).answer(ask.query, ask.k).positions.tolist()
     ranks = {place: rank for rank, place in enumerate(others, start=1)}
-    shown = [_seen(room, place, ranks) for place in best(scores, ask.k, every).tolist()]
+    shown = [
+        _cleared_document(room, place, ranks) for place in best(scores, ask.k, every).tolist()
+    ]
     return ClearedAnswer(
         shown=shown,
         total=int((scores > 0).sum()),
@@ -159,7 +172,7 @@ def cleared(service: Service, ask: SensitiveAsk) -> ClearedAnswer:
     )
 
 
-def _seen(room: Room, place: int, ranks: dict[int, int]) -> SeenAnswer:
+def _cleared_document(room: Room, place: int, ranks: dict[int, int]) -> SeenAnswer:
     label = int(room.stored.collection.sensitive[place])
     p = float(room.scene.p[place])
     return SeenAnswer(
@@ -190,7 +203,7 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/sensitive/search",
-        "Search among sensitive documents as somebody who is not cleared. Nothing is kept.",
+        "Search sensitive documents without clearance. Nothing is stored.",
         uncleared,
         SensitiveAsk,
         UnclearedAnswer,
@@ -198,7 +211,7 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/sensitive/cleared",
-        "Search among them as somebody who is cleared, beside what the others see.",
+        "Search sensitive documents with clearance, and show what people without it see.",
         cleared,
         SensitiveAsk,
         ClearedAnswer,

@@ -1,15 +1,14 @@
-"""The server around the application: its socket, its patience, and that it writes no log.
+"""The web server: its socket, its timeouts, and no log.
 
 Connections of other users of this machine are closed when they are accepted (`Listener`), before
-anything is set up for them, and few connections are accepted in one turn of the loop: a flood
-neither takes the time of the others nor more descriptors than there is room for.
+anything is set up for them. Few connections are accepted in one turn of the event loop: a flood
+neither takes the time of other users nor more descriptors than available.
 
-Connections that wait for nobody too long: heads come in time, or room is made for others.
-A connection on which no request is under way (it was just opened, has sent half a head, or is
-kept for a next request) has so many seconds from its first byte on, and does not count among the
-requests at once. There is room for so many of them; then the oldest is closed.
+A connection without an active request (just opened, with half a head, or kept alive) must send a
+complete head within some seconds of its first byte. It does not count as a concurrent request.
+Their number is limited; beyond the limit, the oldest is closed.
 
-A log of requests would hold the addresses that were asked for, and with them queries.
+There is no access log, because it would contain addresses, and with them queries.
 """
 
 import asyncio
@@ -22,6 +21,8 @@ from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import Any
+
+from typing_extensions import override
 
 from veil.core.errors import InputError, MissingExtraError
 from veil.web.guard import HEAD_BYTES, KEPT, STRANGER
@@ -50,22 +51,22 @@ _REFUSED = (
 
 
 class Listener(socket.socket):
-    """The socket that listens: few connections at a time, and none of other users.
+    """A listening socket that accepts few connections at a time and rejects other users.
 
-    The loop accepts until nothing waits, before it does anything else. So `accept` pretends that
-    nothing does after `_BATCH` connections; the others are taken in the next turn.
+    The event loop accepts until no connection waits, before it does anything else. So `accept`
+    reports that none waits after `_BATCH` connections; the others are accepted in the next turn.
 
     Attributes
     ----------
     closed_to_others
-        Whether connections of other users of this machine are refused here. Where a proxy of
-        another user may be in front, the application decides, by the name that was asked for.
+        Whether connections of other users of this machine are rejected here. If a proxy of
+        another user may be in front, the application decides by the requested name.
     others
         Descriptors of accepted connections that belong to other users.
     """
 
-    def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - handed on
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - forwarded
+        super().__init__(*args, **kwargs)
         self.closed_to_others = True
         self.others: set[int] = set()
         self._accepted: deque[tuple[socket.socket, Any]] = deque()
@@ -84,7 +85,7 @@ class Listener(socket.socket):
         return self._accepted.popleft()
 
     def _take(self) -> None:
-        """Accept a batch, and close what comes from other users."""
+        """Accept a batch, and close connections of other users."""
         batch: list[tuple[socket.socket, Any]] = []
         try:
             while len(batch) < _BATCH:
@@ -106,16 +107,16 @@ class Listener(socket.socket):
 
 
 def _refuse(sock: socket.socket) -> None:
-    """Say why, if that takes no time, and close."""
+    """Send the reason, if that does not block, and close."""
     with sock, suppress(OSError):
         sock.setblocking(False)
         sock.send(_REFUSED)
 
 
 class WaitingRoom:
-    """Where connections wait; when it is full, the one that waits longest has to leave.
+    """Idle connections; when there are too many, the oldest is closed.
 
-    Connections of other users leave first.
+    Connections of other users are closed first.
     """
 
     def __init__(self, places: int, at_once: int, seconds: float) -> None:
@@ -125,49 +126,49 @@ class WaitingRoom:
         self._others: dict[H11Protocol, None] = {}
         self._waiting: dict[H11Protocol, None] = {}
 
-    def enter(self, one: H11Protocol) -> None:
-        """Let a connection wait."""
-        (self._others if one.app_state.get(KEPT) else self._waiting)[one] = None
+    def enter(self, connection: H11Protocol) -> None:
+        """Add an idle connection."""
+        (self._others if connection.app_state.get(KEPT) else self._waiting)[connection] = None
         if len(self._others) + len(self._waiting) > self._places:
             oldest = next(iter(self._others or self._waiting))
             self.leave(oldest)
             oldest.transport.abort()
 
-    def leave(self, one: H11Protocol) -> None:
-        """Let it wait no more."""
-        self._others.pop(one, None)
-        self._waiting.pop(one, None)
+    def leave(self, connection: H11Protocol) -> None:
+        """Remove a connection."""
+        self._others.pop(connection, None)
+        self._waiting.pop(connection, None)
 
-    def is_other_user(self, one: H11Protocol) -> bool:
+    def is_other_user(self, connection: H11Protocol) -> bool:
         """Return whether a connection belongs to another user of this machine."""
         if self.listener is None:
-            return other_users([(one.client, one.server)])[0]
-        return one.transport.get_extra_info("socket").fileno() in self.listener.others
+            return other_users([(connection.client, connection.server)])[0]
+        return connection.transport.get_extra_info("socket").fileno() in self.listener.others
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, with a time-out for heads."""
+    """uvicorn's HTTP/1.1 with a timeout for request heads."""
 
-    def __init__(self, *given: Any, room: WaitingRoom, **named: Any) -> None:  # noqa: ANN401 - handed on
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, room: WaitingRoom, **kwargs: Any) -> None:  # noqa: ANN401 - forwarded
+        super().__init__(*args, **kwargs)
         self._room = room
         self._deadline: asyncio.TimerHandle | None = None
 
+    @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Note who it is, and wait for a first head."""
         super().connection_made(transport)
         self.app_state = {**self.app_state, KEPT: self._room.is_other_user(self)}
         self._begin()
         self._room.enter(self)
 
+    @override
     def data_received(self, data: bytes) -> None:
-        """Take what came; from its first byte on a head has to be whole in time."""
         if self._is_idle():
             self._begin()
         super().data_received(data)
 
+    @override
     def handle_events(self) -> None:
-        """Begin a request when its head is whole."""
         full = len(self.tasks) >= self._room.at_once
         self.app = service_unavailable if full else self.config.loaded_app
         super().handle_events()
@@ -175,31 +176,31 @@ class PatientProtocol(H11Protocol):
             self._end()
             self._room.leave(self)
 
+    @override
     def on_response_complete(self) -> None:
-        """Wait for a next head; until something of it comes, the time-out is that of uvicorn."""
         super().on_response_complete()
         if self._is_idle() and not self.transport.is_closing():
             self._room.enter(self)
 
+    @override
     def timeout_keep_alive_handler(self) -> None:
-        """Close, and do not wait for ever until what was sent is read."""
         super().timeout_keep_alive_handler()
         self._begin()
 
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
-        """Leave."""
         self._end()
         self._room.leave(self)
         super().connection_lost(exc)
 
+    @override
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, or a head that is too long before it ends."""
         if len(self.conn.trailing_data[0]) > (self.config.h11_max_incomplete_event_size or 0):
             self.transport.write(_TOO_LONG)
             self.transport.close()
         else:
             super().send_400_response(msg)
-        self._begin()  # and do not wait for ever until that is read
+        self._begin()  # do not wait forever for the client to read it
 
     def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
@@ -216,23 +217,23 @@ class PatientProtocol(H11Protocol):
 
 
 _AT_ONCE = 512  # requests
-_WAITING = 192  # connections without a request
-_BATCH = 16  # connections accepted in one turn; it takes four until an evicted one is closed
-# AT_ONCE + WAITING + 4 BATCH = 768 descriptors at most, which fit into 1,024 open files
-_SECONDS = 10.0  # for a head
+_WAITING = 192  # idle connections
+_BATCH = 16  # connections accepted in one turn; closing an evicted one takes four turns
+# At most AT_ONCE + WAITING + 4 BATCH = 768 descriptors, which fit into 1,024 open files.
+_SECONDS = 10.0  # timeout of a head
 
 
 def bind(host: str, port: int) -> Listener:
-    """Take a port, or say why that cannot be; 0 takes any that is free."""
+    """Return a socket bound to a port, any free one for 0; raise an error if that fails."""
     try:
         family, kind, number, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         sock = Listener(family, kind, number)
     except (OSError, UnicodeError):
-        raise InputError("The --host is no address of this machine; leave it out.") from None
+        raise InputError("The --host must be an address of this machine. Leave it out.") from None
     try:
-        if os.name == "posix":  # elsewhere it would let two servers share the port
+        if os.name == "posix":  # on Windows it would let two servers share the port
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)
         sock.listen(128)
@@ -244,19 +245,19 @@ def bind(host: str, port: int) -> Listener:
 
 def _unbound(error: OSError, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is in use, perhaps by another 'veil serve'; choose another --port."
+        return f"Port {port} is in use, perhaps by another 'veil serve'. Choose another --port."
     if error.errno == errno.EACCES:
-        return f"Port {port} may not be used by this user; choose a --port above 1023."
-    return f"Port {port} cannot be used at that --host; choose others."
+        return f"Port {port} is not allowed for this user. Choose a --port above 1023."
+    return f"Port {port} is not available at that --host. Choose others."
 
 
 def run(app: ASGIApp, sock: socket.socket, *, proxied: bool = False) -> None:
-    """Serve until interrupted; searches under way are finished first.
+    """Serve until interrupted; active searches are finished first.
 
-    `proxied` says that a proxy of another user may be in front: then the application refuses
-    connections of other users, and not the socket.
+    If `proxied`, a proxy of another user may be in front: then the application, not the socket,
+    rejects connections of other users.
 
-    A second interrupt ends the process at once, as a crash would: what is on disk stays whole.
+    A second interrupt ends the process at once, like a crash; files on disk stay intact.
     """
     if isinstance(sock, Listener):
         sock.closed_to_others = not proxied
@@ -275,15 +276,15 @@ def configured(
     at_once: int = _AT_ONCE,
     waiting: int = _WAITING,
 ) -> uvicorn.Server:
-    """Return a server that logs nothing and tells nothing of itself.
+    """Return a server without logs and without a server header.
 
     Parameters
     ----------
     head_seconds
-        Time for the head of a request to arrive, from its first byte or the connection on.
+        Seconds for the head of a request to arrive, from its first byte or the connection.
     at_once, waiting
-        Requests at once, beyond which others are refused; and connections without a request,
-        beyond which the oldest are closed.
+        Concurrent requests, beyond which others are refused, and idle connections, beyond which
+        the oldest are closed.
     """
     room = WaitingRoom(waiting, at_once, head_seconds)
     return _Server(
@@ -314,7 +315,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         selects = isinstance(asyncio.get_running_loop(), asyncio.SelectorEventLoop)
         for sock in sockets or ():
-            if selects and isinstance(sock, Listener):  # other loops accept by themselves
+            if selects and isinstance(sock, Listener):  # other loops bypass `accept`
                 self._room.listener = sock
         await super().startup(sockets)
 
@@ -325,7 +326,7 @@ class _Server(uvicorn.Server):
 
 
 def _ignore(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-    """Say nothing of what the loop did not expect: it would log it, with whatever it quotes."""
+    """Ignore unexpected events of the loop, whose default log may quote texts."""
     del loop, context
 
 

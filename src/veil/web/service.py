@@ -1,4 +1,4 @@
-"""State that the pages and the interface share: desk, plane, limits, and kept answers."""
+"""State shared by pages and interface: the private search, plane, limits and stored answers."""
 
 import math
 import secrets
@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 
 class RateLimit:
-    """Let `rate` requests pass in a minute, of all callers together.
+    """Limits the requests of all callers together to `rate` per minute.
 
-    A request that counts for several may overdraw it; the next one then waits longer.
+    A request that counts as several may exceed it; the next one then waits longer.
     """
 
     def __init__(self, rate: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -37,7 +37,7 @@ class RateLimit:
         self._left, self._seen = float(rate), clock()
 
     def take(self) -> None:
-        """Let one request pass, or refuse it and say when to come back."""
+        """Count a request, or reject it with the time to wait."""
         now = self._clock()
         self._left = min(self._rate, self._left + (now - self._seen) * self._rate / 60)
         self._seen = now
@@ -45,7 +45,7 @@ class RateLimit:
             wait = math.ceil((1 - self._left) * 60 / self._rate)
             raise StatusError(
                 429,
-                f"More than {self._rate:,} requests were made in a minute; try again in"
+                f"There must be at most {self._rate:,} requests per minute. Try again in"
                 f" {wait:,} seconds.",
                 "busy",
                 retry_after=str(wait),
@@ -53,12 +53,12 @@ class RateLimit:
         self._left -= 1
 
     def charge(self, count: int) -> None:
-        """Count further requests, for one that passed and counts for several."""
+        """Count further requests, if a request counts as several."""
         self._left -= count
 
 
 class WorkQueue:
-    """Run work that blocks in threads: `at_once` at a time, while `waiting` more wait."""
+    """Runs blocking work in threads: `at_once` concurrently, while `waiting` more wait."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
         self._at_once, self._waiting = at_once, waiting
@@ -67,16 +67,16 @@ class WorkQueue:
         self._threads: anyio.CapacityLimiter | None = None
 
     async def run(self, request: Request, work: Callable[[], T]) -> T:
-        """Return the result of the work, unless nobody waits for it any more."""
+        """Return the result of the work, unless the client disconnects."""
         if self._inside >= self._at_once + self._waiting:
             raise StatusError(
                 503,
-                "Too many searches are under way, so that this one was not begun; try again in a"
-                " few seconds.",
+                "Too many searches are running, so this one was not started. Try again in a few"
+                " seconds.",
                 "busy",
                 retry_after="5",
             )
-        if self._slots is None or self._threads is None:  # they belong to the loop that runs
+        if self._slots is None or self._threads is None:  # they belong to the running loop
             self._slots = anyio.Semaphore(self._at_once)
             self._threads = anyio.CapacityLimiter(self._at_once)
         self._inside += 1
@@ -94,10 +94,10 @@ _SECONDS = 3_600.0
 
 
 class AnswerCache:
-    """Keep the last answers, for an hour at most; the oldest go first.
+    """Stores the latest answers for at most an hour; the oldest are dropped first.
 
-    A browser cannot go back to the answer to a form, nor reload it, without sending the form
-    again. So it is redirected to an address for this answer, which holds no query.
+    A browser cannot go back to the answer to a form, or reload it, without sending the form
+    again. So it is redirected to an address of the answer, which contains no query.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -105,7 +105,7 @@ class AnswerCache:
         self._answers: OrderedDict[str, tuple[float, Response]] = OrderedDict()
 
     def put(self, answer: Response) -> str:
-        """Keep an answer and return its name."""
+        """Store an answer and return its name."""
         name = secrets.token_urlsafe(16)
         self._answers[name] = self._clock() + _SECONDS, answer
         while len(self._answers) > _MOST:
@@ -113,7 +113,7 @@ class AnswerCache:
         return name
 
     def find(self, name: str) -> Response | None:
-        """Return the answer of that name, or None if it is not kept any more."""
+        """Return the answer with that name, or None if it was dropped."""
         now = self._clock()
         while self._answers and next(iter(self._answers.values()))[0] <= now:
             self._answers.popitem(last=False)
@@ -121,7 +121,7 @@ class AnswerCache:
         return None if answer is None else answer[1]
 
     def clear(self) -> None:
-        """Keep nothing any more."""
+        """Drop all answers."""
         self._answers.clear()
 
 
@@ -136,26 +136,26 @@ class Slider:
 
     @classmethod
     def of(cls, desk: Desk, plane: MeasuredPlane) -> "Slider":
-        """Return the position in which the user left it, if that is still a stop."""
-        chosen = desk.chosen()
-        place = plane.place(chosen) if chosen else None
-        return cls(plane.default if place is None else place)
+        """Return the position the user last chose, if that setting still exists."""
+        setting = desk.chosen()
+        index = plane.place(setting) if setting else None
+        return cls(plane.default if index is None else index)
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Everything that answers requests.
+    """Everything needed to answer requests.
 
     Attributes
     ----------
     searches, looks
-        Queues for work that takes long, and for the rest: pages open while searches run.
+        Queues for long work, and for the rest, so that pages open during searches.
     bucket
-        How many searches and calls of the interface pass in a minute.
-    slider, kept
-        What the pages remember: the last stop, and the last answers.
+        Limit of searches and API calls per minute.
+    slider, answers
+        The last slider position, and the latest answers.
     patience
-        Seconds for a request to arrive as a whole.
+        Seconds within which a request must arrive completely.
     database
         The database for questions in SQL, or None.
     sensitive
@@ -169,30 +169,34 @@ class Service:
     searches: WorkQueue
     looks: WorkQueue
     slider: Slider
-    kept: AnswerCache = field(default_factory=AnswerCache)
+    answers: AnswerCache = field(default_factory=AnswerCache)
     patience: float = 10.0
     database: "Database | None" = None
     sensitive: "Room | None" = None
 
     @property
     def own(self) -> bool:
-        """Whether the user's own documents are searched, on this machine."""
+        """Whether the user's own documents on this machine are searched."""
         return self.desk.standing == "own"
 
     def setting(self, stop: int) -> Configuration:
-        """Return the setting of a stop of the slider."""
+        """Return a setting of the slider."""
         if not 0 <= stop < len(self.plane.stops):
             raise StatusError(
-                422, f"The slider has stops from 0 to {len(self.plane.stops) - 1}; choose one."
+                422,
+                (
+                    f"The setting of the slider must be from 0 to {len(self.plane.stops) - 1}."
+                    f" Got {stop} instead."
+                ),
             )
         return self.plane.stops[stop].setting
 
     async def common(self, request: Request) -> Common:
-        """Return what every page shows, with the budget as it is now."""
+        """Return the data of all pages, with the current budget."""
         return self.common_of(await self.looks.run(request, self.desk.budget), self.slider.stop)
 
     def common_of(self, budget: Budget, stop: int) -> Common:
-        """Return what every page shows, with this budget and stop."""
+        """Return the data of all pages, with this budget and setting."""
         desk = self.desk
         return Common(
             desk.engine, desk.network, budget, self.plane, stop, desk.standing, desk.collection

@@ -1,7 +1,7 @@
-"""The page of tables: a file that a person opens is measured, protected and drawn here.
+"""The tables page: a file that the user opens is measured, protected and drawn on this machine.
 
-The table is in memory while a request lasts, and never in a file. Only the released file and the
-drawings of before and after, which say so, hold values of it; no message does.
+The table is in memory during a request, and never in a file. Its values are only in the released
+file and in the drawings of before and after, which carry a warning; no message contains them.
 """
 
 import json
@@ -45,7 +45,7 @@ from veil.web.service import Service
 
 
 async def show(service: Service, request: Request) -> Response:
-    """Show where a table is opened, measured and protected."""
+    """Show the page where a table is opened, measured and protected."""
     classes = await service.looks.run(request, partial(offered, MECHANISMS, DEFAULT))
     mechanisms = [(name, summary(cls).rstrip(".")) for name, cls in classes.items()]
     values = {"common": await service.common(request), "mechanisms": mechanisms}
@@ -53,31 +53,31 @@ async def show(service: Service, request: Request) -> Response:
 
 
 class ColumnAnswer(Answer):
-    """A column, and what it seems to be."""
+    """A column and its proposed role."""
 
     name: Text
     kind: str = Field(description="numbers or texts")
-    different: int = Field(description="how many different values it has")
+    different: int = Field(description="number of distinct values")
     missing: int
     role: str
-    says: str = Field(description="what should be thought of, or nothing")
+    says: str = Field(description="a question to consider, or empty")
 
 
 class StandAnswer(Answer):
-    """How exposed the records of a table are; null if no column is a qi."""
+    """How exposed the records of a table are; null if no column is a quasi-identifier."""
 
     rows: int
-    classes: int | None = Field(description="groups of records that look alike")
-    uniques: int | None = Field(description="records that are alone with what is known")
-    k: int | None = Field(description="size of the smallest group")
+    classes: int | None = Field(description="number of equivalence classes")
+    uniques: int | None = Field(description="records that are alone in their class")
+    k: int | None = Field(description="size of the smallest class")
     k_any: int | None = Field(
-        description="the same if a missing value may be any; null where none is missing"
+        description="the same if a missing value may be any value; null if none is missing"
     )
-    largest: Figure = Field(description="the largest risk of a class, 1/k")
+    largest: Figure = Field(description="largest risk of a class, 1/k")
     risk: Figure = Field(description="share of records that the linkage attacker finds")
-    low: Figure = Field(description="lower end of its interval of 95 %")
+    low: Figure = Field(description="lower bound of its 95 % interval")
     high: Figure
-    worst: Figure = Field(description="the same for the most exposed record")
+    worst: Figure = Field(description="the risk of the most exposed record")
 
 
 class MethodAnswer(Answer):
@@ -85,40 +85,40 @@ class MethodAnswer(Answer):
 
     name: str
     says: str
-    unfit: str = Field(description="why it does not fit these columns, or nothing")
+    unfit: str = Field(description="why it does not fit these columns, or empty")
 
 
 class TablesOpenAnswer(Answer):
-    """A table: its columns, and how exposed its records are as they stand."""
+    """A table: its columns, and how exposed its unprotected records are."""
 
     columns: list[ColumnAnswer]
     stand: StandAnswer
     methods: list[MethodAnswer]
-    note: str = Field(description="why nothing is measured with these roles, or nothing")
-    svg: str = Field(description="sizes of groups that look alike, as a drawing, or nothing")
+    note: str = Field(description="why nothing is measured with these roles, or empty")
+    svg: str = Field(description="class sizes, as a drawing, or empty")
 
 
 class StepAnswer(Answer):
-    """One strength of a method, and what was measured there, once."""
+    """One strength of a mechanism, and its risk and utility, measured once."""
 
     spec: str
     stand: StandAnswer
-    utility: float = Field(description="marginals kept, from 0 to 1")
+    utility: float = Field(description="similarity of the marginals, from 0 to 1")
 
 
 class LeftAnswer(Answer):
-    """A strength that cannot be reached for this table."""
+    """A strength that is impossible for this table."""
 
     spec: str
     why: str
 
 
 class TablesPlaneAnswer(Answer):
-    """The strengths of a method on the plane, from the weakest."""
+    """The strengths of a mechanism on the plane, weakest first."""
 
     stops: list[StepAnswer]
     left_out: list[LeftAnswer]
-    hierarchies: dict[Text, str] = Field(description="by column, how its hierarchy was built")
+    hierarchies: dict[Text, str] = Field(description="how the hierarchy of each column was built")
     svg: str = Field(description="the plane, as a drawing")
 
 
@@ -127,13 +127,15 @@ class TablesProtectAnswer(Answer):
 
     method: str
     file: Text = Field(description="the released table as CSV, in a random order")
-    card: Text = Field(description="the card as JSON: what was done, what is proved and what not")
+    card: Text = Field(
+        description=("the release card as JSON: what was done, what is proved and what is not")
+    )
     stand: StandAnswer
     utility: float
-    suppressed: int = Field(description="rows that were removed")
-    blanked: int = Field(description="cells that are empty now and were not")
-    changed: list[Text] = Field(description="columns in which values were changed")
-    kept: list[Text] = Field(description="columns that are released as they were")
+    suppressed: int = Field(description="suppressed rows")
+    blanked: int = Field(description="newly suppressed cells")
+    changed: list[Text] = Field(description="columns with changed values")
+    kept: list[Text] = Field(description="columns released unchanged")
     svg: list[str] = Field(description="sizes and columns before and after: not for release")
     seeded: bool
     cost: CostAnswer
@@ -143,36 +145,38 @@ DEFAULT = "mondrian"
 _STRENGTHS = 7  # of one mechanism
 MOST = 3_000  # rows of one request
 COLUMNS = 60
-KNOWN = 12  # quasi-identifiers
+KNOWN = 12  # maximum number of quasi-identifiers
 ALL_OR_NOTHING = "the value or nothing"
-_NODES = 20_000  # combinations of levels that are searched
+_NODES = 20_000  # maximum number of combinations of levels to search
 _ELSE = "or use 'veil tables' on the command line"
-NOBODY = "Say which columns an attacker may know, to see who could be found."
-TOO_MANY = f"This page measures at most {KNOWN} known columns; say which of them are not, {_ELSE}."
+NOBODY = "Choose the columns that an attacker may know, to see who could be found."
+TOO_MANY = f"At most {KNOWN} columns can be known on this page. Choose fewer, {_ELSE}."
 
 
 def check_size(table: Table) -> None:
-    """Refuse a table that is too large for a page, or cannot be measured."""
+    """Reject a table that is too large for the page, or has infinite numbers."""
     if len(table) > MOST or len(table.columns) > COLUMNS:
         raise StatusError(
             422,
-            f"This page takes at most {MOST:,} rows and {COLUMNS} columns of a file; use 'veil"
-            " tables' on the command line for more.",
+            f"The file must have at most {MOST:,} rows and {COLUMNS} columns on this page. Try"
+            " 'veil tables' on the command line.",
         )
     for name in table.columns:
         if table.column(name).numeric and np.isinf(table[name]).any():
-            raise StatusError(422, f"The column '{name}' has numbers that are too large.")
+            raise StatusError(
+                422, (f"The column '{name}' must have finite numbers. Some are too large.")
+            )
 
 
 def unmeasured(table: Table) -> str:
-    """Say why nothing can be measured with these roles, or nothing."""
+    """Return why nothing can be measured with these roles, or ""."""
     if not table.qi:
         return NOBODY
     return TOO_MANY if len(table.qi) > KNOWN else ""
 
 
 def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
-    """Return the table with the hierarchies that a mechanism needs, and how they were built."""
+    """Return the table with the hierarchies a mechanism needs, and how they were built."""
     table.require_qi()
     if unmeasured(table):
         raise StatusError(422, TOO_MANY)
@@ -180,8 +184,8 @@ def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
     if most is not None and wide > most:
         raise StatusError(
             422,
-            f"{method} would look at {wide:,} known cells, and on this page at most {most:,};"
-            f" say that fewer columns are known, choose mondrian, {_ELSE}.",
+            f"{method} must process at most {most:,} known cells on this page. Got {wide:,}"
+            f" instead. Mark fewer columns as known, choose mondrian, {_ELSE}.",
         )
     if "hierarchies" not in MECHANISMS.get(method).needs:
         return table, {}
@@ -189,7 +193,7 @@ def ready(table: Table, method: str) -> tuple[Table, dict[str, str]]:
 
 
 def methods(table: Table) -> list[MethodAnswer]:
-    """Return what each mechanism of the page does, and why not here."""
+    """Return what each mechanism of the page does, and why it is unavailable here, if so."""
     return [
         MethodAnswer(name=name, says=summary(cls), unfit=_unfit(table, name))
         for name, cls in offered(MECHANISMS, DEFAULT).items()
@@ -198,7 +202,7 @@ def methods(table: Table) -> list[MethodAnswer]:
 
 def _unfit(table: Table, method: str) -> str:
     if unmeasured(table):
-        return ""  # of all of them, and told elsewhere
+        return ""  # the same for all mechanisms, and reported elsewhere
     try:
         return unfit(method, ready(table, method)[0])
     except StatusError as error:
@@ -206,64 +210,64 @@ def _unfit(table: Table, method: str) -> str:
 
 
 def _built(table: Table, method: str) -> tuple[Table, dict[str, str]]:
-    seen = describe(table)
-    built = {name: seen[name].proposal.hierarchy or ALL_OR_NOTHING for name in table.qi}
+    description = describe(table)
+    built = {name: description[name].proposal.hierarchy or ALL_OR_NOTHING for name in table.qi}
     hierarchies = {name: _hierarchy(table, name, by) for name, by in built.items()}
     nodes = prod(hierarchy.height + 1 for hierarchy in hierarchies.values())
     if nodes > _NODES:
         raise StatusError(
             422,
-            f"{method} would search {nodes:,} combinations of levels, and on this page at most"
-            f" {_NODES:,}; say that fewer columns are known, choose mondrian, {_ELSE}.",
+            f"{method} must search at most {_NODES:,} combinations of levels on this page. Got"
+            f" {nodes:,} instead. Mark fewer columns as known, choose mondrian, {_ELSE}.",
         )
     return replace(table, hierarchies=hierarchies), built
 
 
 def _hierarchy(table: Table, name: str, by: str) -> Hierarchy:
-    """Build the hierarchy of a column: by a builder, or its values and nothing above."""
+    """Build the hierarchy of a column with a builder, or with only its values and the top."""
     column = table.column(name)
     if not column.different:
-        raise StatusError(422, f"The column '{name}' is empty; give it another role.")
+        raise StatusError(422, f"The column '{name}' must have values. Give it another role.")
     levels = builder(by)
     return Hierarchy.of(levels or [[label, TOP] for label in column.categories], column, name)
 
 
 ATTACKER = "linkage"
 _DRAWN = 12  # columns, before and after
-_TELLING = "Nearly every row has a value of its own here: say what it is."
+_TELLING = "Nearly unique. Is it an identifier?"
 
 
 def exposure(original: Table, released: Release | Table) -> StandAnswer:
-    """Count groups that look alike, and attack."""
+    """Measure equivalence classes, and attack."""
     table = released.table if isinstance(released, Release) else released
     if unmeasured(original):
         blank = dict.fromkeys(StandAnswer.model_fields)
         return StandAnswer.model_validate({**blank, "rows": len(table)})
-    found = attack(original, released, ATTACKER)
+    outcome = attack(original, released, ATTACKER)
     alike = anonymity(table, ())
-    gaps = any(table.column(name).missing.any() for name in table.qi)
+    incomplete = any(table.column(name).missing.any() for name in table.qi)
     return StandAnswer(
         rows=len(table),
         classes=alike.classes,
         uniques=alike.uniques,
         k=alike.k,
-        k_any=anonymity(table, (), missing="any").k if gaps else None,
+        k_any=anonymity(table, (), missing="any").k if incomplete else None,
         largest=1 / alike.k,
-        risk=float(found.risk),
-        low=found.low,
-        high=found.high,
-        worst=max(float(found.per_record.max()), float(str(found.details["largest"]))),
+        risk=float(outcome.risk),
+        low=outcome.low,
+        high=outcome.high,
+        worst=max(float(outcome.per_record.max()), float(str(outcome.details["largest"]))),
     )
 
 
 def step(table: Table, spec: str) -> StepAnswer:
-    """Protect by one strength of a method, attack and compare."""
+    """Protect with one strength of a mechanism, attack and compare."""
     release = protect(table, spec)
     return StepAnswer(spec=spec, stand=exposure(table, release), utility=utility(table, release))
 
 
 def columns(table: Table) -> list[ColumnAnswer]:
-    """Say what each column is, and what should be thought of."""
+    """Return the proposed role of each column, and a question to consider."""
     unique = telling(table)
     return [
         ColumnAnswer(
@@ -284,12 +288,12 @@ def _sentence(words: str) -> str:
 
 
 def proposed(table: Table) -> dict[str, Role]:
-    """Return a role for each column that a person may change; none is taken to be harmless."""
+    """Return a proposed role for each column; no column is assumed to be harmless."""
     return {column.name: column.proposal.role for column in describe(table).columns}
 
 
-def drawn(original: Table, release: Release, changed: Sequence[str]) -> list[str]:
-    """Draw groups that look alike and the columns that an attacker knows or that were changed."""
+def draw_comparisons(original: Table, release: Release, changed: Sequence[str]) -> list[str]:
+    """Draw class sizes, and the columns that are known to attackers or changed."""
     pair = Pair.of(original, release)
     names = [name for name in pair.columns if name in changed or name in original.qi]
     return [
@@ -299,9 +303,9 @@ def drawn(original: Table, release: Release, changed: Sequence[str]) -> list[str
 
 
 def changed_columns(original: Table, release: Release) -> tuple[str, ...]:
-    """Return the columns in which a released value is not that of its record."""
+    """Return the columns with a released value that differs from its record."""
     rows, table = release.rows, release.table
-    if rows is None:  # of nobody
+    if rows is None:  # synthetic rows
         return table.columns
     return tuple(
         name
@@ -319,7 +323,7 @@ def _same(before: Column, after: Column) -> bool:
 def release_card(
     original: Table, release: Release, changed: Sequence[str], built: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Say what was done, what is proved and what is not; no value of a cell is in it."""
+    """Return the card: what was done, what is proved and what is not, without any value."""
     names = release.table.columns
     return {
         **card_content(release, shuffled=True),
@@ -332,7 +336,7 @@ def release_card(
 
 
 def blanked(original: Table, release: Release) -> int:
-    """Count the cells that are empty now and were not."""
+    """Count the cells that were suppressed."""
     if release.rows is None:
         return 0
     table = release.table
@@ -343,40 +347,45 @@ def blanked(original: Table, release: Release) -> int:
 
 
 def file_of(release: Release, *, excel_safe: bool) -> str:
-    """Write a release as CSV, in a fresh random order: order is a link."""
+    """Return a release as CSV, in a fresh random order, because the order links rows."""
     order = generator(None).permutation(len(release))
     with scratch_folder() as folder:
         path = folder / "released.csv"
         release.table.take(order).to_csv(path, excel_safe=excel_safe)
         check_claim(release, path, ".csv", excel_safe=excel_safe)
-        return path.read_bytes().decode()  # line breaks inside values stay as they are counted
+        return path.read_bytes().decode()  # keeps line breaks inside values
 
 
 _BYTES = 900_000  # of a file
 
 
 class TablesAsk(Ask):
-    """A table, and what its columns are."""
+    """A table, and the roles of its columns."""
 
     verb: ClassVar[str] = "tables"
 
     text: str = Field(
-        max_length=_BYTES, description="what is in the CSV file", examples=["age,sex\n34,F\n"]
+        max_length=_BYTES, description="content of the CSV file", examples=["age,sex\n34,F\n"]
     )
     sep: str | None = Field(
-        default=None, max_length=8, description="what separates columns; null: as the file tells"
+        default=None,
+        max_length=8,
+        description=("separator of columns; null: inferred from the file"),
     )
     roles: dict[str, Role] | None = Field(
         default=None,
-        description="by column: identifier, qi (an attacker may know it), confidential, weight or"
-        " other, which is also what is not named; null: as is proposed",
+        description="role of each column: identifier, qi (an attacker may know it),"
+        " confidential, weight or other, which is the default; null: proposed roles",
     )
 
     def opened(self) -> Table:
-        """Read the table from memory: the file of a person is never on the disk of this page."""
+        """Read the table from memory: the user's file is never written to disk."""
         roles = self.roles or {}
         if len(_of(roles, "weight")) > 1:
-            raise StatusError(422, "One column alone can be the sampling weight.")
+            raise StatusError(
+                422,
+                ("At most one column must be the sampling weight. Give the others another role."),
+            )
         table = load(
             HeldFile("table.csv", self.text),
             _of(roles, "identifier"),
@@ -391,7 +400,7 @@ class TablesAsk(Ask):
 
 
 class TablesPlaneAsk(TablesAsk):
-    """A table to place on the risk-utility plane, by one method at several strengths."""
+    """A table to place on the risk-utility plane, with several strengths of a mechanism."""
 
     method: str = Field(default=DEFAULT, max_length=200, description="name of a mechanism")
 
@@ -401,25 +410,25 @@ class TablesPlaneAsk(TablesAsk):
         return _STRENGTHS
 
     def check(self) -> None:
-        """Refuse a mechanism that the page does not offer."""
+        """Reject a mechanism that the page does not offer."""
         require_offered(MECHANISMS, self.method, DEFAULT)
 
 
 class TablesProtectAsk(TablesAsk):
-    """A table to protect. The draws are fresh: a seed is not accepted."""
+    """A table to protect. Samples are fresh: a seed is not accepted."""
 
-    method: str = Field(max_length=200, description="spec of a method", examples=["mdav(k=5)"])
+    method: str = Field(max_length=200, description="spec of a mechanism", examples=["mdav(k=5)"])
     excel_safe: bool = Field(
-        default=False, description="whether cells that a spreadsheet would run get a quote"
+        default=False, description="whether to quote cells that a spreadsheet would run"
     )
 
     def check(self) -> None:
-        """Refuse a mechanism that the page does not offer."""
+        """Reject a mechanism that the page does not offer."""
         require_offered(MECHANISMS, read_spec(self.method)[0], DEFAULT)
 
 
 def open_table(ask: TablesAsk) -> TablesOpenAnswer:
-    """Say what the columns are, and how exposed the records are as they stand."""
+    """Return what the columns are, and how exposed the unprotected records are."""
     table = ask.opened()
     return TablesOpenAnswer(
         columns=columns(table),
@@ -431,27 +440,27 @@ def open_table(ask: TablesAsk) -> TablesOpenAnswer:
 
 
 def compare_strengths(ask: TablesPlaneAsk) -> TablesPlaneAnswer:
-    """Protect a table by each strength of a method, attack the releases, and compare them."""
+    """Protect a table with each strength of a mechanism, attack the releases, and compare them."""
     table, built = ready(ask.opened(), ask.method)
     stops: list[StepAnswer] = []
-    left: list[LeftAnswer] = []
+    skipped: list[LeftAnswer] = []
     for spec in strengths(ask.method, table)[:_STRENGTHS]:
         try:
             stops.append(step(table, spec))
         except InputError as error:
-            left.append(LeftAnswer(spec=spec, why=str(error)))
+            skipped.append(LeftAnswer(spec=spec, why=str(error)))
     if not stops:
-        raise StatusError(422, left[0].why)
+        raise StatusError(422, skipped[0].why)
     return TablesPlaneAnswer(
         stops=stops,
-        left_out=left,
+        left_out=skipped,
         hierarchies=built,
         svg=draw_stops(ask.method, [*map(_stop, stops)]),
     )
 
 
 def protect_table(ask: TablesProtectAsk) -> TablesProtectAnswer:
-    """Protect a table, attack the release, draw it, and write it as a file with its card."""
+    """Protect a table, attack the release, draw it, and return it as a file with its card."""
     table, built = ready(ask.opened(), read_spec(ask.method)[0])
     release = protect(table, ask.method)
     stand, worth = exposure(table, release), utility(table, release)
@@ -470,7 +479,7 @@ def protect_table(ask: TablesProtectAsk) -> TablesProtectAnswer:
         blanked=blanked(table, release),
         changed=list(changed),
         kept=[name for name in release.table.columns if name not in changed],
-        svg=drawn(table, release, changed),
+        svg=draw_comparisons(table, release, changed),
         seeded=release.seeded,
         cost=CostAnswer.of(release.guarantee),
     )
@@ -490,7 +499,7 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/tables/open",
-        "Say how exposed the records of a table are. Nothing is kept.",
+        "Measure how exposed the records of a table are. Nothing is stored.",
         without_service(open_table),
         TablesAsk,
         TablesOpenAnswer,
@@ -498,7 +507,10 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/tables/plane",
-        "Measure what a method leaves of a table at several strengths. Nothing is kept.",
+        (
+            "Measure the risk and utility of a table at several strengths of a mechanism. Nothing"
+            " is stored."
+        ),
         without_service(compare_strengths),
         TablesPlaneAsk,
         TablesPlaneAnswer,
@@ -506,7 +518,7 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/tables/protect",
-        "Protect a table, and draw it. Nothing is kept, and nothing is counted in the ledger.",
+        "Protect a table, and draw it. Nothing is stored or counted in the ledger.",
         without_service(protect_table),
         TablesProtectAsk,
         TablesProtectAnswer,

@@ -1,7 +1,7 @@
-"""Operations on texts and searches for programs: their answers, then the work.
+"""Operations on texts and searches: their responses, and the work.
 
-Everything that is sent goes through the desk. A text that is protected here and not sent is not
-counted in the ledger, as with ``veil protect``.
+Everything that is sent goes through the private search. A text that is protected here and not sent
+is not counted in the ledger, as with ``veil protect``.
 """
 
 from datetime import datetime
@@ -38,16 +38,16 @@ from veil.web.service import Service
 
 
 class TextAnswer(Answer):
-    """The variants of one text."""
+    """The variants of a text."""
 
     variants: list[Text]
     protected_words: int
-    kept_words: list[Text] = Field(description="words that passed unchanged by policy")
+    kept_words: list[Text] = Field(description="words kept unchanged by policy")
     redacted: list[str] = Field(description="kinds of personal data that were replaced, in order")
 
 
 class ProtectAnswer(Answer):
-    """The variants of all texts, in their order, and what the release costs."""
+    """The variants of all texts, in order, and the cost of the release."""
 
     mechanism: str
     size: int
@@ -57,7 +57,7 @@ class ProtectAnswer(Answer):
 
 
 class SearchAnswer(Answer):
-    """The results of each query, in their order."""
+    """The results of each query, in order."""
 
     engine: str
     network: bool = Field(description="whether variants leave the machine")
@@ -65,7 +65,7 @@ class SearchAnswer(Answer):
 
 
 class WordAnswer(Answer):
-    """What a mechanism does to a word."""
+    """The output distribution of a word."""
 
     word: Text
     top: list[tuple[Text, float]]
@@ -74,12 +74,12 @@ class WordAnswer(Answer):
     eta: float
     entropy: float
     min_entropy: float
-    samples: int = Field(description="0 where the numbers are exact")
+    samples: int = Field(description="0 if the numbers are exact")
     interval: tuple[float, float] | None
 
 
 class LogRatioAnswer(Answer):
-    """How well one output tells two words apart; null for what is not known or has no bound."""
+    """How well an output distinguishes two words; null for unknown or infinite values."""
 
     words: tuple[Text, Text]
     value: Figure
@@ -89,15 +89,17 @@ class LogRatioAnswer(Answer):
 
 
 class ExplainAnswer(Answer):
-    """What a mechanism does to words."""
+    """The output distributions of words."""
 
     mechanism: str
     words: list[WordAnswer]
-    log_ratio: LogRatioAnswer | None = Field(description="of two words, where the law is known")
+    log_ratio: LogRatioAnswer | None = Field(
+        description=("for two words, if the distribution is known")
+    )
 
 
 class GuaranteeAnswer(Answer):
-    """What is proved of a mechanism, and what is not."""
+    """What is proved about a mechanism, and what is not."""
 
     kind: str
     means: str
@@ -137,31 +139,31 @@ class FigureAnswer(Answer):
 
 
 class SettingAnswer(Answer):
-    """A mechanism, and how many variants are sent."""
+    """A mechanism and the number of variants."""
 
     mechanism: str
     size: int
 
 
 class StopAnswer(Answer):
-    """A stop of the slider, with what was measured there."""
+    """A setting of the slider, with its measured risk and utility."""
 
     setting: SettingAnswer
     risk: FigureAnswer
     utility: FigureAnswer
-    upper: Figure = Field(description="what the risk is at most, with 97.5 % confidence")
+    upper: Figure = Field(description="upper bound of the risk, with 97.5 % confidence")
     warning: str
     log_size: int | None
 
 
 class PlaneAnswer(Answer):
-    """The measured plane that the slider moves along."""
+    """The measured plane with the settings of the slider."""
 
     origin: str
     shipped: bool
     collection: str
     engine: str
-    default: int = Field(description="place of the stop to start with, from 0")
+    default: int = Field(description="index of the default setting, from 0")
     note: str
     stops: list[StopAnswer]
 
@@ -180,18 +182,18 @@ class ReleaseAnswer(Answer):
     spent: Figure
     chosen: bool
     plain: bool
-    bits: Figure = Field(description="what it added in leakage")
+    bits: Figure = Field(description="bits of leakage added")
 
 
 class LedgerAnswer(Answer):
     """Entries of the ledger, newest first."""
 
     releases: list[ReleaseAnswer]
-    older: int | None = Field(description="value of 'before' for the entries that follow")
+    older: int | None = Field(description="value of 'before' for the next page")
 
 
-_VARIANTS = 10_000  # of one request
-_CHARACTERS = 10_000_000  # of all variants of one request
+_VARIANTS = 10_000  # per request
+_CHARACTERS = 10_000_000  # of all variants of a request
 
 
 def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
@@ -203,8 +205,8 @@ def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
     if len(ask.texts) * size > _VARIANTS or written > _CHARACTERS:
         raise StatusError(
             422,
-            f"At most {_VARIANTS:,} variants with {_CHARACTERS:,} characters are made for one"
-            " request; give fewer or shorter texts, or a smaller size.",
+            f"A request must need at most {_VARIANTS:,} variants with {_CHARACTERS:,}"
+            " characters. Send fewer or shorter texts, or a smaller size.",
         )
     release = api.protect(
         ask.texts,
@@ -239,7 +241,7 @@ def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
 
 @cache
 def _redactor(by: By) -> Redactor:
-    """Return the redactor, which is kept: Presidio takes seconds to load."""
+    """Return the redactor, cached because Presidio takes seconds to load."""
     return Redactor(by)
 
 
@@ -275,7 +277,7 @@ def _search(service: Service, ask: SearchAsk) -> SearchAnswer:
 def _explain(service: Service, ask: ExplainAsk) -> ExplainAnswer:
     mechanism = api.mechanism(ask.mechanism)
     space = service.vectors()
-    space.ids(ask.words)  # all must be known before any is explained
+    space.ids(ask.words)  # raises an error for unknown words
     words = [
         api.explain(mechanism, space, word, top=ask.top, eta=ask.eta, samples=ask.samples)
         for word in ask.words
@@ -317,7 +319,7 @@ def _budget(service: Service, ask: EmptyAsk) -> BudgetAnswer:
 
 @cache
 def catalogue() -> MechanismsAnswer:
-    """Return the mechanisms that a request can name, by name."""
+    """Return the mechanisms that requests can use, by name."""
     classes = {name: known.mechanism_class(name) for name in known.names()}
     return MechanismsAnswer({name: _entry(cls) for name, cls in classes.items() if usable(cls)})
 
@@ -345,7 +347,7 @@ def _entry(cls: type[TextMechanism]) -> MechanismAnswer:
 
 
 def _schema(cls: type[TextMechanism]) -> dict[str, Any]:
-    """Return the schema of the parameters that may be set."""
+    """Return the JSON Schema of the parameters that may be set."""
     schema = cls.model_json_schema()
     allowed = settable(cls)
     properties = schema.get("properties", {})
@@ -357,7 +359,7 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/protect",
-        "Make variants of texts. Nothing is sent, and nothing is counted in the ledger.",
+        "Make variants of texts. Nothing is sent or counted in the ledger.",
         _protect,
         ProtectAsk,
         ProtectAnswer,
@@ -365,8 +367,8 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/search",
-        "Search privately for one query or several, and spend of the budget; documents of your"
-        " own, on this machine, are searched for them as they are.",
+        "Search privately for one or several queries, and charge the budget; your own documents"
+        " on this machine are searched with the queries themselves.",
         _search,
         SearchAsk,
         SearchAnswer,
@@ -375,7 +377,7 @@ OPERATIONS = (
     Operation(
         "POST",
         "/api/explain",
-        "Say what a mechanism does to words.",
+        "Explain what a mechanism does to words.",
         _explain,
         ExplainAsk,
         ExplainAnswer,
@@ -391,7 +393,7 @@ OPERATIONS = (
     Operation(
         "GET",
         "/api/plane",
-        "Return the stops of the slider, with what was measured there.",
+        "Return the settings of the slider, with their measured risk and utility.",
         _plane,
         EmptyAsk,
         PlaneAnswer,
@@ -399,7 +401,7 @@ OPERATIONS = (
     Operation(
         "GET",
         "/api/ledger",
-        "Return entries of the ledger: what was released when.",
+        "Return entries of the ledger, newest first.",
         _ledger,
         LedgerAsk,
         LedgerAnswer,

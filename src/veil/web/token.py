@@ -1,7 +1,7 @@
-"""The token of this installation: who has it may use the search page, and nobody else.
+"""The token of this installation, which callers of the search page need.
 
-It lies in a file that only its owner can read, so that other users of the machine, who reach the
-same port, do not have it.
+Only its owner can read the file, so other users of the machine do not have the token, although
+they can reach the same port.
 """
 
 import os
@@ -20,13 +20,13 @@ from veil.proxy.folder import data_folder, private_folder, require_private
 
 FILE = "web.token"
 _BYTES = 32
-_LEADS = "enter-"  # files with the token in them
+_LEADS = "enter-"  # prefix of files that contain the token
 _FRESH = 60.0  # seconds
 _FORM = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 bits
 
 
 def own_token(folder: Path | None = None) -> str:
-    """Return the token of this installation; it is made the first time."""
+    """Return the token of this installation, created at first use."""
     path = private_folder(folder or data_folder()) / FILE
     if not path.is_symlink() and not path.exists():
         _make(path)
@@ -34,7 +34,7 @@ def own_token(folder: Path | None = None) -> str:
 
 
 def new_token(folder: Path | None = None) -> str:
-    """Make another token; the old one lets nobody in any more once servers are started anew."""
+    """Replace the token; the old one stops working once servers are restarted."""
     path = private_folder(folder or data_folder()) / FILE
     try:
         path.unlink(missing_ok=True)
@@ -44,15 +44,15 @@ def new_token(folder: Path | None = None) -> str:
 
 
 def check_token(token: str) -> str:
-    """Return a token, or refuse what could be guessed."""
+    """Return a token, or reject it if it could be guessed."""
     if not isinstance(token, str) or not _FORM.fullmatch(token):
-        raise ParameterError("The token of the page must be one that veil.web.token makes.")
+        raise ParameterError("The token of the page must come from veil.web.token.")
     return token
 
 
 @contextmanager
 def leading(address: str, folder: Path | None = None) -> Iterator[Path]:
-    """Give a file, owner-only, that leads a browser to an address with the token in it."""
+    """Yield an owner-only file that redirects a browser to an address with the token."""
     own = private_folder(folder or data_folder())
     handle, name = tempfile.mkstemp(prefix=_LEADS, suffix=".html", dir=own)  # it is 0600
     try:
@@ -68,9 +68,9 @@ def leading(address: str, folder: Path | None = None) -> Iterator[Path]:
 
 
 def remove_left(folder: Path | None = None) -> None:
-    """Remove files that led a browser here and were left by a server that was killed.
+    """Remove redirect files left behind by a killed server.
 
-    Those of the last minute stay: another server may be about to use them.
+    Files of the last minute are not removed, because another server may be about to use them.
     """
     now = time.time()
     for path in private_folder(folder or data_folder()).glob(f"{_LEADS}*.html"):
@@ -80,7 +80,7 @@ def remove_left(folder: Path | None = None) -> None:
 
 
 def _make(path: Path) -> None:
-    """Write a token, whole and owner-only from the start; who was faster stays."""
+    """Write a token completely, readable by its owner only; an existing token is not replaced."""
     try:
         handle, name = tempfile.mkstemp(prefix=f".{FILE}.", dir=path.parent)  # it is 0600
         try:
@@ -96,7 +96,7 @@ def _make(path: Path) -> None:
 
 
 def _place(part: Path, path: Path) -> None:
-    """Give a file its name, unless there is one of that name."""
+    """Rename a file, unless the name exists."""
     try:
         path.hardlink_to(part)
     except FileExistsError:
@@ -110,14 +110,18 @@ def _read(path: Path) -> str:
         with open(path, encoding="ascii", opener=_unlinked) as file:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
-                raise LedgerError(f"{path} is not a file; remove it, and start again.")
+                raise LedgerError(
+                    f"The token {path} must be a regular file. Remove it, and start again."
+                )
             _require_own(path, state)
             token = file.read(100)
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no token"
+        reason = getattr(error, "strerror", None) or "it is not a token"
         raise LedgerError(f"The token of the page at {path} cannot be read ({reason}).") from None
     if not _FORM.fullmatch(token):
-        raise LedgerError(f"The token of the page at {path} is not whole; run: veil token --new.")
+        raise LedgerError(
+            f"The token of the page at {path} must be complete. Run: veil token --new."
+        )
     return token
 
 
@@ -129,4 +133,7 @@ def _unlinked(name: str, flags: int) -> int:
 def _require_own(path: Path, state: os.stat_result) -> None:
     require_private(path, state.st_mode)
     if os.name == "posix" and state.st_uid != os.getuid():
-        raise LedgerError(f"{path} belongs to another user; remove it, and start again.")
+        raise LedgerError(
+            f"The token {path} must belong to you, but another user owns it. Remove it, and"
+            " start again."
+        )

@@ -41,20 +41,20 @@ def test_what_no_rule_matches_is_obfuscated() -> None:
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 def test_the_strictest_rule_decides(order: Sequence[int]) -> None:
     rules = [ALL, HELD, NUMBERS]
-    made = gate(*(rules[i] for i in order))
-    assert len(made) == 3
-    assert made.decide("pizza").action == "pass"
-    assert made.decide("my wounds").action == "obfuscate"
-    assert made.decide("wound 555").action == "refuse"
-    assert set(made.decide("wound 555").rules) == {f"r{order.index(1)}", f"r{order.index(2)}"}
-    assert f"'r{order.index(2)}'" in made.decide("wound 555").reason
-    assert f"'r{order.index(1)}'" not in made.decide("wound 555").reason  # it did not decide
+    combined = gate(*(rules[i] for i in order))
+    assert len(combined) == 3
+    assert combined.decide("pizza").action == "pass"
+    assert combined.decide("my wounds").action == "obfuscate"
+    assert combined.decide("wound 555").action == "refuse"
+    assert set(combined.decide("wound 555").rules) == {f"r{order.index(1)}", f"r{order.index(2)}"}
+    assert f"'r{order.index(2)}'" in combined.decide("wound 555").reason
+    assert f"'r{order.index(1)}'" not in combined.decide("wound 555").reason  # it did not decide
 
 
 def test_to_hold_everything_back() -> None:
-    made = gate(WEATHER, 'all = true\naction = "obfuscate"')
-    assert made.decide("weather").action == "obfuscate"
-    assert made.decide("").action == "obfuscate"
+    rules = gate(WEATHER, 'all = true\naction = "obfuscate"')
+    assert rules.decide("weather").action == "obfuscate"
+    assert rules.decide("").action == "obfuscate"
 
 
 @pytest.mark.parametrize(
@@ -94,15 +94,15 @@ def test_a_word_that_is_not_covered_keeps_the_query_obfuscated(query: str) -> No
 
 def test_the_reason_says_when_only_a_part_is_covered() -> None:
     assert "'r0' would let pass some words" in gate(WEATHER).decide("weather mother").reason
-    assert "cannot be seen" in gate(WEATHER).decide("wea\u200bther").reason
+    assert "invisible characters" in gate(WEATHER).decide("wea\u200bther").reason
 
 
 def test_rules_that_let_pass_cover_a_query_together() -> None:
-    made = gate(WEATHER, 'words = ["paris"]\nkinds = ["number"]\naction = "pass"')
-    assert made.decide("weather in Paris").rules == ("r0", "r1")
-    assert made.decide("weather 2027").action == "pass"
-    assert made.decide("weather 2027 mb").action == "obfuscate"
-    assert made.decide("2027").rules == ("r1",)
+    rules = gate(WEATHER, 'words = ["paris"]\nkinds = ["number"]\naction = "pass"')
+    assert rules.decide("weather in Paris").rules == ("r0", "r1")
+    assert rules.decide("weather 2027").action == "pass"
+    assert rules.decide("weather 2027 mb").action == "obfuscate"
+    assert rules.decide("2027").rules == ("r1",)
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,9 @@ def test_other_words_are_not_held_back(query: str) -> None:
 
 
 def test_holding_back_takes_in_what_is_derived() -> None:
-    made = gate('words = ["diabetes", "run"]\naction = "refuse"')
-    assert made.decide("diabetic diet").action == "refuse"
-    assert made.decide("he ran").action == "refuse"
+    rules = gate('words = ["diabetes", "run"]\naction = "refuse"')
+    assert rules.decide("diabetic diet").action == "refuse"
+    assert rules.decide("he ran").action == "refuse"
 
 
 @pytest.mark.parametrize(
@@ -215,41 +215,41 @@ def test_other_kinds(kind: str, query: str) -> None:
 
 
 def test_the_reason_names_rules_and_never_what_matched() -> None:
-    made = gate(HELD, NUMBERS, 'words = ["canary"]\naction = "refuse"', ALL)
+    rules = gate(HELD, NUMBERS, 'words = ["canary"]\naction = "refuse"', ALL)
     for query in ("wound zebra", "zebra 12345", "canary zebra", "zebra"):
-        decision = made.decide(query)
-        said = " ".join((decision.reason, *decision.rules)).casefold()
-        assert not any(word in said for word in ("wound", "12345", "canary", "zebra"))
+        decision = rules.decide(query)
+        message = " ".join((decision.reason, *decision.rules)).casefold()
+        assert not any(word in message for word in ("wound", "12345", "canary", "zebra"))
         assert decision.reason.endswith(".")
         assert f"'{decision.rules[-1]}'" in decision.reason
-    assert "no obfuscation is sure to hide" in made.decide("12345").reason
-    assert "not sent in any form" in made.decide("canary").reason
+    assert "no obfuscation is certain to hide" in rules.decide("12345").reason
+    assert "not sent in any form" in rules.decide("canary").reason
 
 
 def test_many_rules_make_a_short_reason() -> None:
-    made = gate(*(f'words = ["common", "w{i}"]\naction = "refuse"' for i in range(8)))
-    decision = made.decide("common")
+    rules = gate(*(f'words = ["common", "w{i}"]\naction = "refuse"' for i in range(8)))
+    decision = rules.decide("common")
     assert len(decision.rules) == 8
     assert "'r0', 'r1', 'r2', 'r3', 'r4' and 3 more" in decision.reason
-    both = gate(HELD, HELD).decide("wound").reason
-    assert "your rules 'r0' and 'r1'" in both
+    reason = gate(HELD, HELD).decide("wound").reason
+    assert "your rules 'r0' and 'r1'" in reason
 
 
 def test_a_query_that_is_too_long_is_refused() -> None:
-    made = gate(ALL)
-    assert made.decide("x" * MAX_QUERY).action == "pass"
-    assert made.decide("x" * (MAX_QUERY + 1)).action == "refuse"
-    assert made.decide("\ufdfa" * (MAX_QUERY // 9)).action == "refuse"  # eighteen letters each
+    rules = gate(ALL)
+    assert rules.decide("x" * MAX_QUERY).action == "pass"
+    assert rules.decide("x" * (MAX_QUERY + 1)).action == "refuse"
+    assert rules.decide("\ufdfa" * (MAX_QUERY // 9)).action == "refuse"  # eighteen letters each
 
 
 def test_trouble_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = gate(ALL)
+    rules = gate(ALL)
 
     def broken(query: str) -> None:
         raise RecursionError(f"cannot read {query}")
 
     monkeypatch.setattr(module, "readings", broken)
-    decision = made.decide("canary")
+    decision = rules.decide("canary")
     assert (decision.action, decision.rules) == ("refuse", ())
     assert "canary" not in decision.reason
     assert gate(ALL).decide(b"bytes").action == "refuse"  # type: ignore[arg-type]
@@ -261,11 +261,11 @@ def test_rules_without_words_do_without_nltk(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_many_threads_decide_alike() -> None:
-    made = gate(HELD, NUMBERS, WEATHER)
+    rules = gate(HELD, NUMBERS, WEATHER)
     queries = ["weather", "a wound", "555", "pizza"] * 25
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda query: made.decide(query).action, queries))
-    assert found == ["pass", "obfuscate", "refuse", "obfuscate"] * 25
+        result = list(pool.map(lambda query: rules.decide(query).action, queries))
+    assert result == ["pass", "obfuscate", "refuse", "obfuscate"] * 25
 
 
 MADE = gate(HELD, NUMBERS, WEATHER)

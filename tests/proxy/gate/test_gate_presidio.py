@@ -62,12 +62,12 @@ def rules(folder: Path, text: str) -> Path:
 
 def test_patterns_need_no_model(presidio: str) -> None:
     detector = PresidioFinder()
-    both = ["PHONE_NUMBER", "EMAIL_ADDRESS"]
-    assert detector.scores("ring 212-555-5555", both) == {"PHONE_NUMBER": pytest.approx(0.4)}
-    assert detector.scores("to ada@example.org", both).keys() == {"EMAIL_ADDRESS"}
-    assert detector.scores("to ada@machine.internal", both).keys() == {"EMAIL_ADDRESS"}
-    assert detector.scores("a pizza", both) == {}
-    assert detector.scores("", both) == {}
+    entities = ["PHONE_NUMBER", "EMAIL_ADDRESS"]
+    assert detector.scores("ring 212-555-5555", entities) == {"PHONE_NUMBER": pytest.approx(0.4)}
+    assert detector.scores("to ada@example.org", entities).keys() == {"EMAIL_ADDRESS"}
+    assert detector.scores("to ada@machine.internal", entities).keys() == {"EMAIL_ADDRESS"}
+    assert detector.scores("a pizza", entities) == {}
+    assert detector.scores("", entities) == {}
 
 
 def test_names_need_a_model(presidio: str, model: str) -> None:
@@ -180,5 +180,5 @@ def test_many_threads_ask_at_once(presidio: str) -> None:
     detector = PresidioFinder()
     texts = ["ring 212-555-5555", "pizza"] * 20
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda text: detector.scores(text, ["PHONE_NUMBER"]), texts))
-    assert [bool(each) for each in found] == [True, False] * 20
+        result = list(pool.map(lambda text: detector.scores(text, ["PHONE_NUMBER"]), texts))
+    assert [bool(value) for value in result] == [True, False] * 20

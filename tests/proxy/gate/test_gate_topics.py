@@ -20,16 +20,16 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Thesaurus:
 
 
 @pytest.fixture
-def asked(tiny: Thesaurus, monkeypatch: pytest.MonkeyPatch) -> list[Report]:
+def wordnet_reports(tiny: Thesaurus, monkeypatch: pytest.MonkeyPatch) -> list[Report]:
     """Read the small WordNet, and keep how it was asked for."""
-    found: list[Report] = []
+    reports: list[Report] = []
 
     def small(folder: None = None, report: Report = no_progress) -> Thesaurus:
-        found.append(report)
+        reports.append(report)
         return tiny
 
     monkeypatch.setattr(_topics, "wordnet", small)
-    return found
+    return reports
 
 
 def gate(topics: str, action: str = "refuse", more: str = ALL) -> Gate:
@@ -53,30 +53,30 @@ def gate(topics: str, action: str = "refuse", more: str = ALL) -> Gate:
         "melanoma.org",
     ],
 )
-def test_everything_below_a_topic_belongs_to_it(query: str, asked: list[Report]) -> None:
+def test_everything_below_a_topic_belongs_to_it(query: str, wordnet_reports: list[Report]) -> None:
     assert gate('"disease"').decide(query).rules == ("topic",)
 
 
 @pytest.mark.parametrize("query", ["lung", "tumor", "malignant", "entity", "puppy", "cancel"])
-def test_what_is_above_or_beside_does_not(query: str, asked: list[Report]) -> None:
+def test_what_is_above_or_beside_does_not(query: str, wordnet_reports: list[Report]) -> None:
     assert gate('"disease"').decide(query).action == "pass"
 
 
-def test_topics_of_one_rule_add_up(asked: list[Report]) -> None:
-    made = gate('"Lung  Cancer", "city", "pets"')
+def test_topics_of_one_rule_add_up(wordnet_reports: list[Report]) -> None:
+    rules = gate('"Lung  Cancer", "city", "pets"')
     for query in ("lung cancer", "paris", "city of light", "hounds", "pet"):
-        assert made.decide(query).action == "refuse"
-    assert made.decide("cancer").action == "pass"
-    assert made.decide("light").action == "pass"
+        assert rules.decide(query).action == "refuse"
+    assert rules.decide("cancer").action == "pass"
+    assert rules.decide("light").action == "pass"
 
 
-def test_a_topic_may_pass(asked: list[Report]) -> None:
-    made = gate('"pet"', "pass", "")
-    assert made.decide("my dogs").action == "pass"
-    assert made.decide("domestic dog").action == "pass"
-    assert made.decide("sick dogs").action == "obfuscate"
-    assert made.decide("hounding").action == "pass"
-    assert made.decide("animal").action == "obfuscate"
+def test_a_topic_may_pass(wordnet_reports: list[Report]) -> None:
+    rules = gate('"pet"', "pass", "")
+    assert rules.decide("my dogs").action == "pass"
+    assert rules.decide("domestic dog").action == "pass"
+    assert rules.decide("sick dogs").action == "obfuscate"
+    assert rules.decide("hounding").action == "pass"
+    assert rules.decide("animal").action == "obfuscate"
 
 
 def test_only_the_commonest_sense_may_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,15 +92,15 @@ def test_only_the_commonest_sense_may_pass(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(_topics, "wordnet", lambda report: Spy())
     gate('"law"', "pass")
-    made = gate('"law"', "refuse")
+    rules = gate('"law"', "refuse")
     assert senses == [1, 0]
-    assert made.decide("deeds").action == "refuse"
-    assert made.decide("will x 22").action == "pass"  # spelt like a synonym, and too common
-    assert made.decide("wind").action == "pass"  # a wound in a dictionary is no form of it
+    assert rules.decide("deeds").action == "refuse"
+    assert rules.decide("will x 22").action == "pass"  # spelt like a synonym, and too common
+    assert rules.decide("wind").action == "pass"  # a wound in a dictionary is no form of it
     assert gate('"will"').decide("a will").action == "refuse"  # asked for by name
 
 
-def test_a_word_that_wordnet_does_not_know_is_an_error(asked: list[Report]) -> None:
+def test_a_word_that_wordnet_does_not_know_is_an_error(wordnet_reports: list[Report]) -> None:
     with pytest.raises(ParameterError) as caught:
         gate('"disease", "qwerty"')
     assert "'topics' number 2 of [[rule]] 1 of gate.toml must be a noun" in str(caught.value)
@@ -108,7 +108,7 @@ def test_a_word_that_wordnet_does_not_know_is_an_error(asked: list[Report]) -> N
 
 
 def test_a_topic_that_is_too_wide_is_an_error(
-    asked: list[Report], monkeypatch: pytest.MonkeyPatch
+    wordnet_reports: list[Report], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_topics, "_MAX_TERMS", 5)
     assert gate('"city"').decide("paris").action == "refuse"
@@ -116,17 +116,19 @@ def test_a_topic_that_is_too_wide_is_an_error(
         gate('"city", "entity"')
 
 
-def test_wordnet_is_asked_for_only_by_topics(asked: list[Report], tmp_path: Path) -> None:
+def test_wordnet_is_asked_for_only_by_topics(
+    wordnet_reports: list[Report], tmp_path: Path
+) -> None:
     def report(message: str, done: int, total: int) -> None:
         """Report."""
 
     path = tmp_path / "gate.toml"
     path.write_text('[[rule]]\nname = "a"\nwords = ["disease"]\naction = "refuse"\n')
     assert Gate.load(path, report).decide("cancer").action == "obfuscate"
-    assert asked == []
+    assert wordnet_reports == []
     path.write_text('[[rule]]\nname = "a"\ntopics = ["disease"]\naction = "refuse"\n')
     assert Gate.load(path, report).decide("cancer").action == "refuse"
-    assert asked == [report]
+    assert wordnet_reports == [report]
 
 
 def test_without_wordnet_rules_with_topics_cannot_be_loaded(

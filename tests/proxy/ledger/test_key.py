@@ -32,10 +32,10 @@ class FakeRing:
 @pytest.fixture
 def ring(monkeypatch: pytest.MonkeyPatch) -> FakeRing:
     keyring = pytest.importorskip("keyring")
-    made = FakeRing()
-    monkeypatch.setattr(keyring, "get_keyring", lambda: made)
+    fake = FakeRing()
+    monkeypatch.setattr(keyring, "get_keyring", lambda: fake)
     monkeypatch.delenv("VEIL_KEYRING", raising=False)
-    return made
+    return fake
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_punctuation_alone_is_hashed_as_it_is() -> None:
 
 
 def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
-    made = make_key(tmp_path)
-    assert made.place == "file"
+    key = make_key(tmp_path)
+    assert key.place == "file"
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
-    assert find_key(tmp_path, "file").fits(made.sign)
+    assert find_key(tmp_path, "file").fits(key.sign)
     (tmp_path / FILE).chmod(0o640)
     with pytest.raises(LedgerError, match="chmod go-rwx"):
         find_key(tmp_path, "file")
@@ -87,15 +87,15 @@ def test_a_key_that_is_gone_or_cut_is_told(tmp_path: Path, content: bytes | None
     if content is not None:
         (tmp_path / FILE).write_bytes(content)
         (tmp_path / FILE).chmod(0o600)
-    with pytest.raises(LedgerError, match="bring it back"):
+    with pytest.raises(LedgerError, match="Restore it"):
         find_key(tmp_path, "file")
 
 
 def test_the_keyring_is_used_where_there_is_one(tmp_path: Path, ring: FakeRing) -> None:
-    made = make_key(tmp_path)
-    assert made.place == "keyring"
+    key = make_key(tmp_path)
+    assert key.place == "keyring"
     assert not list(tmp_path.iterdir())
-    assert find_key(tmp_path, "keyring").fits(made.sign)
+    assert find_key(tmp_path, "keyring").fits(key.sign)
     drop_key(tmp_path)
     assert not ring.kept
     with pytest.raises(LedgerError, match="not in the keyring"):
@@ -127,12 +127,12 @@ def test_a_user_can_do_without_the_keyring(
 def test_decoys_are_even_and_stay(tmp_path: Path) -> None:
     words = KEY.words(tuple(f"word{i}" for i in range(3000)), "cmp")
     query, unrelated = KEY.query("one"), KEY.query("two")
-    drawn = [KEY.decoy(word, query, 10) for word in words]
-    assert drawn == [KEY.decoy(word, query, 10) for word in words]
-    assert all(240 < drawn.count(i) < 360 for i in range(10))
+    samples = [KEY.decoy(word, query, 10) for word in words]
+    assert samples == [KEY.decoy(word, query, 10) for word in words]
+    assert all(240 < samples.count(i) < 360 for i in range(10))
     other = make_key(tmp_path)
-    assert drawn != [other.decoy(word, query, 10) for word in words]
+    assert samples != [other.decoy(word, query, 10) for word in words]
     same = sum(
-        KEY.decoy(word, unrelated, 10) == one for word, one in zip(words, drawn, strict=True)
+        KEY.decoy(word, unrelated, 10) == item for word, item in zip(words, samples, strict=True)
     )
     assert 240 < same < 360  # by chance

@@ -36,28 +36,28 @@ def entry(ledger: Ledger, text: str, spent: float = 10.0, setting: str = "cmp") 
 
 
 def test_what_is_recorded_is_found_again(ledger: Ledger, tmp_path: Path) -> None:
-    made = entry(ledger, "skin cancer")
-    number, spent = ledger.record(made, 0, Limits(), NOON)
+    record = entry(ledger, "skin cancer")
+    number, spent = ledger.record(record, 0, Limits(), NOON)
     assert spent == Price(10)
     ledger.close()
     again = Ledger(tmp_path / "veil")
-    assert again.known(made.query, "cmp") == replace(made, number=number)
-    assert again.known(made.query, "tem") is None
+    assert again.known(record.query, "cmp") == replace(record, number=number)
+    assert again.known(record.query, "tem") is None
     assert again.known(again.key.query("skin"), "cmp") is None
 
 
 def test_a_release_of_which_nothing_was_sent_is_taken_back(ledger: Ledger) -> None:
-    kept, _ = ledger.record(entry(ledger, "bone"), 0, Limits(), NOON)
+    survivor, _ = ledger.record(entry(ledger, "bone"), 0, Limits(), NOON)
     for spent in (10.0, math.inf, 0.0):
-        made = entry(ledger, "skin cancer", spent)
+        record = entry(ledger, "skin cancer", spent)
         before = ledger.budget(Limits(), NOON)
-        number, price = ledger.record(made, 0, Limits(), NOON)
+        number, price = ledger.record(record, 0, Limits(), NOON)
         assert ledger.take_back(number, price)
-        assert ledger.known(made.query, "cmp") is None
-        assert ledger.related(tuple(made.draws), len(made.draws))[0] == {}
+        assert ledger.known(record.query, "cmp") is None
+        assert ledger.related(tuple(record.draws), len(record.draws))[0] == {}
         assert ledger.budget(Limits(), NOON) == before
         assert not ledger.take_back(number, price)
-    assert [one.number for one in ledger.releases(10)] == [kept]
+    assert [release.number for release in ledger.releases(10)] == [survivor]
 
 
 def test_a_release_that_may_be_in_use_is_not_taken_back(ledger: Ledger) -> None:
@@ -74,7 +74,7 @@ def test_files_and_folder_are_for_the_owner_alone(ledger: Ledger, tmp_path: Path
     ledger.record(entry(ledger, "skin cancer"), 0)
     folder = tmp_path / "veil"
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert {one.name: one.stat().st_mode & 0o777 for one in folder.iterdir()} == {
+    assert {item.name: item.stat().st_mode & 0o777 for item in folder.iterdir()} == {
         FILE: 0o600,
         KEY_FILE: 0o600,
         LOCK: 0o600,
@@ -86,7 +86,7 @@ def test_what_others_can_read_is_refused(ledger: Ledger, tmp_path: Path, name: s
     ledger.close()
     path = tmp_path / "veil" / name
     path.chmod(path.stat().st_mode | 0o040)
-    with pytest.raises(LedgerError, match="Others can read"):
+    with pytest.raises(LedgerError, match="must be private"):
         Ledger(tmp_path / "veil")
 
 
@@ -102,7 +102,7 @@ def test_no_word_of_a_query_is_in_any_file(ledger: Ledger, tmp_path: Path) -> No
 def test_the_budget_of_a_day_is_kept_and_begins_anew(ledger: Ledger) -> None:
     ledger.record(entry(ledger, "one", 60), 0, Limits(100), NOON)
     with pytest.raises(
-        BudgetError, match=r"would cost 60, and 40 of the 100 for 24 hours are left"
+        BudgetError, match=r"would cost 60, but only 40 of the 100 for 24 hours are left"
     ):
         ledger.record(entry(ledger, "two", 60), 0, Limits(100), NOON)
     assert ledger.budget(Limits(100), NOON).spent == 60
@@ -115,31 +115,31 @@ def test_the_budget_of_a_day_is_kept_and_begins_anew(ledger: Ledger) -> None:
 
 
 def test_more_variants_cost_only_what_is_new(ledger: Ledger) -> None:
-    made = entry(ledger, "skin cancer", 20)
-    number, _ = ledger.record(made, 0, Limits(), NOON)
-    more = replace(made, variants=(*made.variants, "e f"), spent=30.0)
+    record = entry(ledger, "skin cancer", 20)
+    number, _ = ledger.record(record, 0, Limits(), NOON)
+    more = replace(record, variants=(*record.variants, "e f"), spent=30.0)
     assert ledger.record(more, 2, Limits(), NOON) == (number, Price(10.0))
     assert ledger.budget(Limits(), NOON).spent == 30
-    known = ledger.known(made.query, "cmp")
-    assert known is not None
-    assert known.variants == ("a b", "c d", "e f")
+    stored = ledger.known(record.query, "cmp")
+    assert stored is not None
+    assert stored.variants == ("a b", "c d", "e f")
 
 
 def test_what_has_no_guarantee_needs_a_day_without_a_limit(ledger: Ledger) -> None:
-    made = entry(ledger, "one", math.inf)
-    with pytest.raises(BudgetError, match="no bound that a budget could count"):
-        ledger.record(made, 0, Limits(1e9), NOON)
-    ledger.record(made, 0, Limits(), NOON)
+    record = entry(ledger, "one", math.inf)
+    with pytest.raises(BudgetError, match="must have a bound that a budget can count"):
+        ledger.record(record, 0, Limits(1e9), NOON)
+    ledger.record(record, 0, Limits(), NOON)
     assert ledger.budget(Limits(), NOON).spent == 0
     assert ledger.budget(Limits(), NOON).unproved == 1
     assert ledger.releases(1)[0].spent == math.inf
 
 
 def test_a_stale_entry_is_refused(ledger: Ledger) -> None:
-    made = entry(ledger, "one")
-    ledger.record(made, 0)
+    record = entry(ledger, "one")
+    ledger.record(record, 0)
     with pytest.raises(StaleError):
-        ledger.record(made, 0)
+        ledger.record(record, 0)
 
 
 def test_two_programs_cannot_overspend_together(ledger: Ledger, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_two_programs_cannot_overspend_together(ledger: Ledger, tmp_path: Path) 
             except BudgetError as error:
                 errors.append(error)
 
-    threads = [threading.Thread(target=spend, args=each) for each in ((ledger, 0), (other, 20))]
+    threads = [threading.Thread(target=spend, args=value) for value in ((ledger, 0), (other, 20))]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -190,14 +190,14 @@ def test_the_nearest_related_query_comes_first(ledger: Ledger) -> None:
 
 
 def test_forgetting_leaves_nothing_but_what_was_spent(ledger: Ledger, tmp_path: Path) -> None:
-    made = replace(entry(ledger, "one"), variants=("marmalade teapot",))
-    number, _ = ledger.record(made, 0, Limits(100), NOON)
-    kept, _ = ledger.record(entry(ledger, "two"), 0, Limits(100), NOON)
+    record = replace(entry(ledger, "one"), variants=("marmalade teapot",))
+    number, _ = ledger.record(record, 0, Limits(100), NOON)
+    survivor, _ = ledger.record(entry(ledger, "two"), 0, Limits(100), NOON)
     assert ledger.forget(number)
     assert not ledger.forget(number)
-    assert [one.number for one in ledger.releases(9)] == [kept]
+    assert [release.number for release in ledger.releases(9)] == [survivor]
     assert b"marmalade" not in (tmp_path / "veil" / FILE).read_bytes()
-    assert made.query not in (tmp_path / "veil" / FILE).read_bytes()
+    assert record.query not in (tmp_path / "veil" / FILE).read_bytes()
     assert ledger.budget(Limits(100), NOON).spent == 20
 
 
@@ -212,8 +212,8 @@ def test_forgetting_by_query_and_by_date(ledger: Ledger) -> None:
 
 def test_entries_come_newest_first_and_in_pages(ledger: Ledger) -> None:
     numbers = [ledger.record(entry(ledger, f"q{i}"), 0)[0] for i in range(5)]
-    assert [one.number for one in ledger.releases(2)] == numbers[:2:-1]
-    assert [one.number for one in ledger.releases(9, before=numbers[2])] == numbers[1::-1]
+    assert [release.number for release in ledger.releases(2)] == numbers[:2:-1]
+    assert [release.number for release in ledger.releases(9, before=numbers[2])] == numbers[1::-1]
     ledger.touch(numbers[0])
     assert ledger.releases(9)[-1].asked == 2
 
@@ -222,11 +222,11 @@ def test_a_ledger_without_its_key_is_not_used(ledger: Ledger, tmp_path: Path) ->
     ledger.close()
     key = (tmp_path / "veil" / KEY_FILE).read_bytes()
     (tmp_path / "veil" / KEY_FILE).unlink()
-    with pytest.raises(LedgerError, match="bring it back"):
+    with pytest.raises(LedgerError, match="Restore it"):
         Ledger(tmp_path / "veil")
     (tmp_path / "veil" / KEY_FILE).write_bytes(bytes(32))
     (tmp_path / "veil" / KEY_FILE).chmod(0o600)
-    with pytest.raises(LedgerError, match="not the one that it was made with"):
+    with pytest.raises(LedgerError, match="must be its original key"):
         Ledger(tmp_path / "veil")
     (tmp_path / "veil" / KEY_FILE).write_bytes(key)
     Ledger(tmp_path / "veil").close()
@@ -268,7 +268,7 @@ def test_forgetting_all_removes_the_key_too(ledger: Ledger, tmp_path: Path) -> N
 
 def test_small_amounts_are_told(ledger: Ledger) -> None:
     with pytest.raises(
-        BudgetError, match=r"would cost 0.25, and 0.10 of the 0.10 for 24 hours are left"
+        BudgetError, match=r"would cost 0.25, but only 0.10 of the 0.10 for 24 hours are left"
     ):
         ledger.check(Price(0.25), Limits(0.1))
 
@@ -289,7 +289,7 @@ def test_a_fault_of_the_program_is_not_called_damage(ledger: Ledger) -> None:
 
 
 def test_a_ledger_in_use_is_not_forgotten(ledger: Ledger, tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="end 'veil serve' first"):
+    with pytest.raises(LedgerError, match="Stop 'veil serve'"):
         forget_all(tmp_path / "veil")
     ledger.record(entry(ledger, "skin"), 0)
     ledger.close()
@@ -331,7 +331,7 @@ def test_a_killed_process_leaves_the_ledger_whole(tmp_path: Path, told: int) -> 
             process.stdout.readline()
         process.kill()
     with Ledger(tmp_path / "veil") as ledger:
-        found = ledger.releases(10_000)
-        assert len(found) >= told
-        assert all(one.variants == tuple("abcdefgh") for one in found)
-        assert ledger.budget().spent == 8.0 * len(found)
+        result = ledger.releases(10_000)
+        assert len(result) >= told
+        assert all(item.variants == tuple("abcdefgh") for item in result)
+        assert ledger.budget().spent == 8.0 * len(result)

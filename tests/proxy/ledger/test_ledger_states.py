@@ -31,10 +31,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def ring(monkeypatch: pytest.MonkeyPatch) -> FakeRing:
     keyring = pytest.importorskip("keyring")
-    made = FakeRing()
-    monkeypatch.setattr(keyring, "get_keyring", lambda: made)
+    fake = FakeRing()
+    monkeypatch.setattr(keyring, "get_keyring", lambda: fake)
     monkeypatch.delenv("VEIL_KEYRING")
-    return made
+    return fake
 
 
 def fill(ledger: Ledger) -> None:
@@ -134,7 +134,7 @@ def test_what_is_not_whole_is_refused_and_begun_anew_on_request_only(
 def test_a_copy_put_back_is_used(folder: Path) -> None:
     copy = (folder / FILE).read_bytes()
     gone(folder)
-    with pytest.raises(LedgerError, match="put a copy of it back"):
+    with pytest.raises(LedgerError, match="Restore a copy"):
         Ledger(folder)
     (folder / FILE).write_bytes(copy)
     with Ledger(folder) as ledger:
@@ -214,11 +214,11 @@ def test_a_ledger_that_cannot_be_removed_is_told(folder: Path) -> None:
 def test_a_first_start_that_was_cut_short_is_made_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    made = key.make_key
+    make_key = key.make_key
 
     def killed(folder: Path) -> None:
         if where == "after the key":
-            made(folder)
+            make_key(folder)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(database, "make_key", killed)
@@ -250,21 +250,21 @@ def test_two_first_starts_at_once_have_one_key(tmp_path: Path) -> None:
         )
         for _ in range(3)
     ]
-    told = {process.communicate()[0] for process in started}
+    messages = {process.communicate()[0] for process in started}
     assert [process.returncode for process in started] == [0, 0, 0]
     with Ledger(tmp_path / "data") as ledger:
-        assert told == {ledger.key.sign.hex().encode() + b"\n"}
+        assert messages == {ledger.key.sign.hex().encode() + b"\n"}
 
 
 def _columns() -> list[tuple[str, str]]:
     db = sqlite3.connect(":memory:")
     make_tables(db, 1.0)
     tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'")]
-    found = [
+    result = [
         (table, row[1]) for table in tables for row in db.execute(f"PRAGMA table_info({table})")
     ]
     db.close()
-    return found
+    return result
 
 
 BAD = {
@@ -278,9 +278,9 @@ def read_everything(ledger: Ledger) -> None:
     """Use every way of reading that there is."""
     query, words = ledger.key.query("skin cancer"), ledger.key.words(("skin", "cancer"), "cmp")
     assert ledger.budget(Limits(100)).spent >= 60
-    known = ledger.known(query, "cmp")
-    if known is not None and known.form:
-        assert known.variants == ("a b", "c d")
+    stored = ledger.known(query, "cmp")
+    if stored is not None and stored.form:
+        assert stored.variants == ("a b", "c d")
     ledger.related(words)
     ledger.earlier(query, "tem")
     ledger.releases(9)

@@ -69,7 +69,7 @@ def test_the_24_hours_slide(ledger: Ledger) -> None:
     assert state.day == "2100-11-17"
     assert ledger.budget(Limits(100), NOON + 30 * HOUR).spent == 0
     spend(ledger, "three", 60, NOON + 24 * HOUR)
-    with pytest.raises(BudgetError, match="would cost 1, and 0 of the 100"):
+    with pytest.raises(BudgetError, match="would cost 1, but only 0 of the 100"):
         spend(ledger, "four", 1, NOON + 29 * HOUR)
 
 

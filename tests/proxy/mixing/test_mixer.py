@@ -151,11 +151,11 @@ def test_it_answers_as_the_engine_itself_would(
 
     with Mixer(Other()) as mixer:
         for _ in range(2):  # the second time from memory
-            mixed, plain = outcome(mixer), outcome(Other())
-            if isinstance(mixed, str) or isinstance(plain, str):
-                assert mixed == plain
+            mixed, baseline = outcome(mixer), outcome(Other())
+            if isinstance(mixed, str) or isinstance(baseline, str):
+                assert mixed == baseline
             else:
-                assert same(mixed, plain)
+                assert same(mixed, baseline)
 
 
 def test_an_engine_on_this_machine_is_asked_once_with_everything() -> None:
@@ -222,7 +222,7 @@ def test_variants_of_different_searches_are_mixed(spread: float) -> None:
         until(lambda: len(mixer._pool) == 40 and len(engine.order) == 1)
         engine.go.set()
     letters = [text[0] for text in engine.order if text != "x"]
-    changes = sum(one != other for one, other in itertools.pairwise(letters))
+    changes = sum(item != other for item, other in itertools.pairwise(letters))
     assert sorted(letters) == ["a"] * 20 + ["b"] * 20
     assert changes >= 5  # 20 on average; fewer than 5 once in ten million times
 
@@ -284,10 +284,10 @@ def test_the_same_variant_of_two_searches_is_sent_once() -> None:
     with mixer, background(mixer, released("a", "b"), released("c", "a")) as searches:
         until(lambda: len(mixer._flights) == 3 and len(mixer._flights["a", 2].searches) == 2)
         engine.go.set()
-    one, other = (search.result() for search in searches)
+    item, other = (search.result() for search in searches)
     assert sorted(engine.order) == ["a", "b", "c"]
-    assert one.sent + other.sent == 3
-    assert one.ranking.list(0) == other.ranking.list(1) == ("a-0", "a-1")
+    assert item.sent + other.sent == 3
+    assert item.ranking.list(0) == other.ranking.list(1) == ("a-0", "a-1")
 
 
 def test_a_shared_variant_stays_when_one_of_two_searches_ends(clock: Clock) -> None:
@@ -430,7 +430,7 @@ def test_a_search_ends_in_time_and_what_comes_later_is_remembered(clock: Clock) 
         assert answered.ranking.gaps[0] == ""
         assert sorted(answered.ranking.gaps[1:]) == [
             "The query was not sent: its turn did not come within 30 s.",
-            "The query was sent, and had no answer within 30 s.",
+            "The query was sent but not answered within 30 s.",
         ]
         engine.go.set()
         until(lambda: len(mixer._answers) == 2)
@@ -451,9 +451,9 @@ def test_after_closing_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
         assert answered.ranking.gaps[0] == ""
         assert sorted(answered.ranking.gaps[1:]) == [
             "The query was not sent: the program was stopped.",
-            "The query was sent, and had no answer before the program was stopped.",
+            "The query was sent but not answered before the program was stopped.",
         ]
-        with pytest.raises(EngineError, match="^The search was closed"):
+        with pytest.raises(EngineError, match="^The search is closed"):
             mixer.ask(released("a"), 2)
         engine.go.set()
     for thread in mixer._threads:
@@ -491,7 +491,7 @@ def test_faults_are_raised_where_the_search_is_and_end_it(fault: BaseException) 
 
 def test_a_fault_is_raised_before_the_others_have_answered() -> None:
     engine = Fake(lambda query: ZeroDivisionError() if query == "bad" else None)
-    began, held = threading.Event(), threading.Event()
+    began, content = threading.Event(), threading.Event()
     search = engine.search
 
     def slow(queries: Sequence[Released], k: int) -> Ranking:
@@ -499,7 +499,7 @@ def test_a_fault_is_raised_before_the_others_have_answered() -> None:
             began.wait(120)
         else:
             began.set()
-            held.wait(120)
+            content.wait(120)
         return search(queries, k)
 
     engine.search = slow  # type: ignore[method-assign]
@@ -507,7 +507,7 @@ def test_a_fault_is_raised_before_the_others_have_answered() -> None:
         with pytest.raises(ZeroDivisionError):
             mixer.ask(released("a", "bad"), 1)
         assert engine.order == ["bad"]
-        held.set()
+        content.set()
 
 
 @pytest.mark.parametrize("rows", [0, 2])
@@ -563,28 +563,28 @@ def test_no_queries_have_no_answers() -> None:
 def test_no_more_variants_are_under_way_than_the_engine_takes(
     engine: type[Fake], workers: int | None, wanted: int
 ) -> None:
-    chosen = engine()
-    chosen.go.clear()
-    mixer = Mixer(chosen, workers=workers)
+    selected = engine()
+    selected.go.clear()
+    mixer = Mixer(selected, workers=workers)
     with mixer, background(mixer, numbered("a", 20)):
-        until(lambda: chosen.now == wanted)
-        chosen.go.set()
-    assert chosen.peak == len(mixer._threads) == wanted
+        until(lambda: selected.now == wanted)
+        selected.go.set()
+    assert selected.peak == len(mixer._threads) == wanted
 
 
 def test_fifty_searches_at_once_need_few_threads_and_leave_nothing_behind() -> None:
     engine = Fake()
-    asked = [[*numbered(f"{number}-", 18), *released("x", "y")] for number in range(50)]
+    request = [[*numbered(f"{number}-", 18), *released("x", "y")] for number in range(50)]
     with Mixer(engine, remember=0) as mixer:
-        with background(mixer, *asked, k=3) as searches:
-            found = [search.result() for search in searches]
-        for queries, answered in zip(asked, found, strict=True):
+        with background(mixer, *request, k=3) as searches:
+            outcomes = [search.result() for search in searches]
+        for queries, answered in zip(request, outcomes, strict=True):
             assert [answered.ranking.list(row)[0] for row in range(20)] == [
                 f"{query}-0" for query in queries
             ]
         assert len(mixer._threads) == WORKERS >= engine.peak
         assert len(mixer._pool) == len(mixer._flights) == len(mixer._answers) == 0
-    assert sum(answered.sent for answered in found) == len(engine.order)
+    assert sum(answered.sent for answered in outcomes) == len(engine.order)
     assert all(re.fullmatch(r"veil-mixer-\d+", name) for name in engine.threads)
 
 
@@ -618,11 +618,11 @@ def test_parameters_are_checked(choice: dict[str, float]) -> None:
 
 
 def test_nothing_but_the_variant_differs_on_the_wire() -> None:
-    asked: list[Request] = []
+    requests: list[Request] = []
 
     def answer(request: Request) -> bytes:
-        asked.append(request)
-        body = {"hits": {"hits": [{"_id": str(len(asked)), "_score": 1.0}]}}
+        requests.append(request)
+        body = {"hits": {"hits": [{"_id": str(len(requests)), "_score": 1.0}]}}
         return reply(body, 200, "application/json", "Set-Cookie: id=1", "ETag: x")
 
     variants = numbered("variant-", 10)
@@ -633,14 +633,14 @@ def test_nothing_but_the_variant_differs_on_the_wire() -> None:
             mixer.ask(variants, 5)
     assert server.connections == 10
     assert server.peak <= 2
-    sent = [json.loads(request.body)["query"]["multi_match"].pop("query") for request in asked]
-    assert sorted(sent) == sorted(variants)
-    assert len({(request.line, request.headers) for request in asked}) == 1
+    texts = [json.loads(request.body)["query"]["multi_match"].pop("query") for request in requests]
+    assert sorted(texts) == sorted(variants)
+    assert len({(request.line, request.headers) for request in requests}) == 1
     assert (
         len(
             {
                 request.body.replace(text.encode(), b"")
-                for request, text in zip(asked, sent, strict=True)
+                for request, text in zip(requests, texts, strict=True)
             }
         )
         == 1

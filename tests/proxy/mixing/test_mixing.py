@@ -25,7 +25,7 @@ def test_each_job_that_is_due_is_as_likely_as_the_others() -> None:
         for text in "abc":
             pool.add(job(text), 5.0, 0.0)
         taken = take_all(pool, 5.0)
-        assert sorted(each.variant for each in taken) == ["a", "b", "c"]
+        assert sorted(value.variant for value in taken) == ["a", "b", "c"]
         first[taken[0].variant] += 1
     assert all(210 < first[text] < 390 for text in "abc")  # 300 each, more than 6 sigma away
 
@@ -46,8 +46,8 @@ def test_jobs_are_due_at_random_times_within_the_spread() -> None:
 def test_jobs_are_withdrawn_wherever_they_stand() -> None:
     pool = WaitingPool()
     jobs = [job(str(number)) for number in range(20)]
-    for number, each in enumerate(jobs):
-        pool.add(each, 0.0 if number < 10 else 50.0, 0.0)
+    for number, value in enumerate(jobs):
+        pool.add(value, 0.0 if number < 10 else 50.0, 0.0)
     first = pool.take(10.0)  # nine others are due now, ten are not
     assert first is not None
     unwanted = {jobs[i] for i in (1, 2, 3, 11, 12, 13)} - {first}

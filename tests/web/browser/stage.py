@@ -147,7 +147,7 @@ class Stage:
 
     @property
     def useful(self) -> int:
-        """The stop at the other end, where words are often drawn again."""
+        """The stop at the other end, where words are often sampled again."""
         return len(self.plane.stops) - 1
 
     @property

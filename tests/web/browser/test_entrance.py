@@ -36,7 +36,7 @@ def history(page: Page) -> list[str]:
 def test_without_the_token_there_is_one_plain_page(outside: Page, stage: Stage) -> None:
     for path in ("/", "/search?q=knee+pain", "/ledger", "/plane", "/nowhere"):
         outside.open(path)
-        assert outside.head == "Not let in yet"
+        assert outside.head == "Token required"
         assert "veil token" in outside.shown("main")
         assert "knee" not in outside.shown()
     assert stage.web.seen == []
@@ -80,7 +80,7 @@ def test_the_form_lets_in(outside: Page, stage: Stage) -> None:
     outside.find("#token").send_keys("x")
     with outside.loading():
         outside.click("main button")
-    assert outside.head == "Not let in yet"
+    assert outside.head == "Token required"
     assert "not the token of this installation" in outside.shown("main")
     outside.find("#token").send_keys(TOKEN)
     with outside.loading():

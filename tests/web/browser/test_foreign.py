@@ -81,7 +81,7 @@ def test_a_link_of_another_site_waits_for_the_user(
         page.click("a")
     if host == "localhost":  # another site: the browser keeps the cookie to itself
         page.expected = {401}
-        assert page.head == "Not let in yet"
+        assert page.head == "Token required"
         assert "knee" not in page.shown()
         with page.loading():
             page.click("main a")
@@ -106,7 +106,7 @@ def test_a_link_of_another_site_does_not_move_the_slider(
         page.click("a")
     if host == "localhost":
         page.expected = {401}
-        assert page.head == "Not let in yet"
+        assert page.head == "Token required"
         with page.loading():
             page.click("main a")
     assert page.head == "Private search"
@@ -156,7 +156,7 @@ def test_other_sites_start_nothing_and_read_nothing(
     page.until(lambda: len(page.driver.window_handles) == 2, "a window")
     page.driver.switch_to.window(page.driver.window_handles[1])
     other_site = host == "localhost"  # another port is the same site: the cookie is sent
-    wanted = "Not let in yet" if other_site else "Not searched yet"
+    wanted = "Token required" if other_site else "Not searched yet"
     page.until(lambda: page.head == wanted, "our page")
     assert stage.web.seen == []
     assert stage.desk.releases(9) == ()

@@ -5,7 +5,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.web.browser.driver import Page
 from tests.web.browser.stage import QUERY, Stage
 
-from veil.web.pages.slider import named
+from veil.web.pages.slider import setting_text
 
 PANEL = ".panel:not([hidden])"
 
@@ -86,6 +86,8 @@ def test_a_stop_is_chosen(page: Page, stage: Stage, way: str) -> None:
             page.click(f"a[href='/?stop={stage.another}']")
     assert page.head == "Private search"
     assert page.value("#stop", "value") == str(stage.another)
-    assert page.shown("#stop-now").startswith(named(stage.plane.stops[stage.another].setting))
+    assert page.shown("#stop-now").startswith(
+        setting_text(stage.plane.stops[stage.another].setting)
+    )
     page.search(QUERY)
     assert stage.last == stage.mechanism(stage.another)

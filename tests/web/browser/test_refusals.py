@@ -16,7 +16,7 @@ def test_a_spent_budget_refuses(page: Page, stage: Stage) -> None:
     page.expected = {403}
     page.search("fever cough")
     assert page.head == "The budget is spent"
-    assert "the query is never sent in clear instead" in page.shown(".refused")
+    assert "The query is never sent unprotected instead" in page.shown(".refused")
     assert f"all of {amount(stage.cost(3))} spent" in page.shown(".day")
     full, track = (
         page.js(f"return document.querySelector('.day {css}').getBoundingClientRect().width")
@@ -34,7 +34,7 @@ def test_the_gate_refuses(page: Page, stage: Stage) -> None:
     page.expected = {403}
     page.open("/")
     page.search("knee 555 0123")
-    assert page.head == "A rule of yours refuses this query"
+    assert page.head == "One of your rules refuses this query"
     assert "numbers" in page.shown(".refused")
     assert "555" not in page.shown(".refused")
     assert page.count("button.plain") == 0
@@ -51,11 +51,11 @@ def test_a_query_is_sent_in_clear_on_request_only(page: Page, stage: Stage) -> N
     with page.loading():
         page.click("button.plain")
     assert stage.web.seen[sent:] == [QUERY]
-    assert "Sent in clear, at your request" in page.shown(".found")
+    assert "The query itself was sent at your request" in page.shown(".found")
     assert page.variants == []
     assert stage.desk.releases(1)[0].plain
     page.open("/ledger")
-    assert "Sent in clear" in page.shown(".in-clear")
+    assert "Sent unprotected" in page.shown(".in-clear")
     assert "Quokkapox" not in page.shown()
 
 
@@ -70,7 +70,7 @@ def test_nothing_goes_in_clear_without_a_rule(page: Page, stage: Stage) -> None:
     )
     page.expected = {403}
     page.search(QUERY)
-    assert page.head == "A rule of yours refuses this query"
+    assert page.head == "One of your rules refuses this query"
     assert len(stage.web.seen) == sent
 
 
@@ -80,7 +80,7 @@ def test_a_bound_refuses(page: Page, stage: Stage) -> None:
     page.open("/")
     page.search(QUERY)
     assert page.head == "Too easy to guess"
-    assert "which is within your bound; nothing was sent" in page.shown(".refused")
+    assert "which is within your limit; nothing was sent" in page.shown(".refused")
     assert stage.web.seen == []
     assert stage.desk.budget().spent == 0
 
@@ -92,7 +92,7 @@ def test_an_engine_that_is_down(page: Page, stage: Stage) -> None:
     page.search(QUERY)
     assert page.head == "The engine did not answer"
     assert "is down" in page.shown(".refused")
-    assert "asking again sends the same ones" in page.shown(".refused")
+    assert "Searching again sends the same ones" in page.shown(".refused")
     stage.web.fails = lambda _: ""
     page.search(QUERY)
     assert page.head == "Results"

@@ -8,7 +8,7 @@ from tests.web.browser.stage import HITS, QUERY, RIGHT, Elsewhere, Stage
 from veil.proxy.results import MARKS
 from veil.proxy.settings import brief
 from veil.search.engines.engine import Hit
-from veil.web.pages.slider import named
+from veil.web.pages.slider import setting_text
 from veil.web.pages.words import amount
 
 
@@ -45,7 +45,7 @@ def test_marks_say_what_became_of_each_word(page: Page, stage: Stage) -> None:
     assert {"same", "unknown"} <= kinds
     assert page.texts(".marks dd:last-child") == [MARKS[kind] for kind in MARKS if kind in kinds]
     assert all(page.shown(f".marks mark.{kind}") for kind in kinds)
-    assert "inference puts your query" in page.shown(".standings")
+    assert "inference ranks your query" in page.shown(".standings")
 
 
 def test_keys_lead_everywhere(page: Page, stage: Stage) -> None:
@@ -75,10 +75,10 @@ def test_the_slider_moves_by_keys_and_is_used(page: Page, stage: Stage) -> None:
     page.open("/")
     assert page.value("#stop", "value") == str(start)
     before = page.shown("#stop-now")
-    assert before.startswith(named(stage.plane.stops[start].setting))
+    assert before.startswith(setting_text(stage.plane.stops[start].setting))
     page.press(Keys.TAB, Keys.TAB, Keys.ARROW_LEFT if wanted < start else Keys.ARROW_RIGHT)
     assert page.shown("#stop-now") != before
-    assert page.shown("#stop-now").startswith(named(stage.plane.stops[wanted].setting))
+    assert page.shown("#stop-now").startswith(setting_text(stage.plane.stops[wanted].setting))
     spoken = page.value(".stop:not([hidden])", "data-spoken")
     assert page.value("#stop", "aria-valuetext") == spoken
     page.search(QUERY)
@@ -93,7 +93,7 @@ def test_asking_again_sends_nothing_new(page: Page, stage: Stage) -> None:
     page.open("/")
     page.search(QUERY)
     sent, shown = list(stage.web.seen), page.variants
-    assert "New variants, drawn for this query." in page.shown(".told")
+    assert "New variants, sampled for this query." in page.shown(".told")
     page.search(" ".join(reversed(QUERY.upper().split())))
     assert stage.web.seen == sent
     assert page.variants == shown

@@ -46,7 +46,7 @@ def test_one_search_is_seen_by_two(page: Page) -> None:
     assert HIDDEN not in page.shown("#sensitive-left")
     assert HIDDEN in page.shown("#sensitive-right")
     assert page.count("#sensitive-right .sensitive-hidden") == WITHHELD
-    assert f"{WITHHELD} not shown to others" in page.shown("#sensitive-right-total")
+    assert f"{WITHHELD} withheld from others" in page.shown("#sensitive-right-total")
     assert page.shown("#sensitive-left-total") == f"{len(LETTERS) - WITHHELD} results"
     assert "gas" not in page.js("return location.href")
     page.shoot("sensitive")
@@ -70,7 +70,7 @@ def test_the_slider_withholds_more_and_each_strategy_has_its_own_scale(page: Pag
 @pytest.mark.usefixtures("opened")
 def test_what_is_not_found_is_said(page: Page) -> None:
     search(page, HIDDEN)
-    assert page.shown("#sensitive-left-total") == "Nothing is found."
+    assert page.shown("#sensitive-left-total") == "No results."
     assert f"{WITHHELD} results" in page.shown("#sensitive-right-total")
 
 

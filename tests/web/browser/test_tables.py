@@ -60,14 +60,14 @@ def test_roles_are_chosen_and_the_risk_is_seen_at_once(page: Page, clinic: Path)
     choose(page, clinic, dict.fromkeys(ROLES, "other"))
     assert page.head == "Tables"
     assert page.shown("#tables-stand") == "Rows 80"
-    assert "which columns an attacker may know" in page.shown("#tables-empty")
-    assert "of its own" in page.shown("#tables-columns")
+    assert "the columns that an attacker may know" in page.shown("#tables-empty")
+    assert "Nearly unique" in page.shown("#tables-columns")
     assert not page.find("#tables-go").is_displayed()
     give(page, "name", "identifier")
-    assert "of its own" not in page.shown("#tables-columns")
+    assert "Nearly unique" not in page.shown("#tables-columns")
     give(page, "sex", "qi")
     alone = page.shown("#tables-stand")
-    assert "Alone 0 (0 %)" in alone
+    assert "Unique records 0 (0 %)" in alone
     assert "k = 40" in alone
     assert "Largest class risk 2.5 %" in alone
     give(page, "age", "qi")
@@ -136,7 +136,7 @@ def taken(page: Page, what: str) -> str:
 def test_other_roles_withdraw_what_was_measured(page: Page, clinic: Path) -> None:
     choose(page, clinic)
     along(page, "sample")
-    assert page.shown("#tables-cost") == "Nothing is proved of it."
+    assert page.shown("#tables-cost") == "Nothing is proved."
     give(page, "job", "other")
     assert not page.find("#tables-found").is_displayed()
     assert page.value("#tables-download", "href") in (None, "")
@@ -148,8 +148,8 @@ def test_other_roles_withdraw_what_was_measured(page: Page, clinic: Path) -> Non
 def test_empty_cells_and_built_hierarchies_are_told(page: Page, clinic: Path) -> None:
     choose(page, clinic)
     along(page, "suppress")
-    assert "if an empty cell may be anything" in page.shown("#tables-figures")
-    assert "cells emptied" in page.shown("#tables-kept")
+    assert "if a missing value may be any value" in page.shown("#tables-figures")
+    assert "cells suppressed" in page.shown("#tables-kept")
     Select(page.find("#tables-method")).select_by_value("ola")
     page.until(lambda: "ola(" in page.texts("#tables-spec")[0] and ready(page), "another method")
     assert "age: intervals(width=5, steps=" in page.shown("#tables-left")

@@ -1,1 +1,1 @@
-"""The ledger: what was released when, under which hashes, with which key."""
+"""The ledger of past releases: hashed queries, costs and the key."""

@@ -1,8 +1,7 @@
-"""The file of the ledger: one SQLite database that survives any end of the process.
+"""The ledger's file: an SQLite database that survives a killed process.
 
-What is read from the ledger, as the type it must have; anything else is damage.
-
-SQLite keeps whatever it is given, and a file can be changed by others than Veil.
+SQLite stores values of any type, and other programs can change the file. Values are checked when
+they are read; a value of the wrong type is damage.
 """
 
 import json
@@ -24,70 +23,70 @@ from veil.proxy.ledger.key import Key, Place, find_key, has_key, make_key
 
 try:
     import fcntl
-except ImportError:  # there are no such locks on this system
+except ImportError:  # not available on this system
     fcntl = None  # type: ignore[assignment]
 
 
-LATEST = 2.5e11  # seconds since 1970: what comes after has no date
+LATEST = 2.5e11  # seconds since 1970; later times have no date
 _LAYOUT = re.compile(r"(?:[^%]|%%|%s)*", re.DOTALL)
 _HASH = 16  # bytes
 
 
 def read_amount(value: object) -> float:
-    """Return a sum that may be infinite, but is never negative or no number."""
+    """Return a sum >= 0, possibly infinite; reject nan."""
     if isinstance(value, int | float) and value >= 0:
         return float(value)
     raise sqlite3.DatabaseError
 
 
 def read_seconds(value: object) -> float:
-    """Return a moment, as seconds since 1970."""
-    if (found := read_amount(value)) < LATEST:
-        return found
+    """Return a time in seconds since 1970."""
+    if (seconds := read_amount(value)) < LATEST:
+        return seconds
     raise sqlite3.DatabaseError
 
 
 def read_moment(value: object) -> datetime:
-    """Return a moment, as the user's clock shows it."""
+    """Return a time in the user's time zone."""
     return datetime.fromtimestamp(read_seconds(value)).astimezone()
 
 
 def read_count(value: object) -> int:
-    """Return a whole number, 0 or more."""
+    """Return an integer >= 0."""
     if isinstance(value, int) and value >= 0:
         return value
     raise sqlite3.DatabaseError
 
 
 def read_text(value: object) -> str:
-    """Return a text."""
+    """Return a string."""
     if isinstance(value, str):
         return value
     raise sqlite3.DatabaseError
 
 
 def read_hash(value: object) -> bytes:
-    """Return a hash."""
+    """Return a hash of 16 bytes."""
     if isinstance(value, bytes) and len(value) == _HASH:
         return value
     raise sqlite3.DatabaseError
 
 
 def read_form(value: object) -> str:
-    """Return the layout and the capitals of a text, see `Draft.form`; "" where there is none."""
-    found = read_text(value)
+    """Return the layout and the capitals of a text, see `Draft.form`; "" if there is none."""
+    form = read_text(value)
     try:
-        layout, cases = json.loads(found or '["", []]')
+        layout, cases = json.loads(form or '["", []]')
         words = len([Case(case) for case in cases])
         fits = _LAYOUT.fullmatch(layout) and layout.replace("%%", "").count("%s") == words
     except (ValueError, TypeError, RecursionError):
         fits = False
     if not fits:
         raise sqlite3.DatabaseError
-    return found
+    return form
 
 
-FORMAT = 3  # of the tables; a change of layout needs a new number
+FORMAT = 3  # version of the tables; increase it when they change
 _SPENDINGS = """
 CREATE TABLE spendings (
   number INTEGER PRIMARY KEY, at REAL NOT NULL, spent REAL NOT NULL, unproved INTEGER NOT NULL,
@@ -137,7 +136,7 @@ def _text(name: str) -> str:
     return f"typeof({name}) = 'text'"
 
 
-_GOOD = {  # what holds for every row
+_GOOD = {  # conditions that every row meets
     "releases": [
         _hash("query"), _text("setting"), _time("made"), _time("last"), _count("asked"),
         _count("words"), _count("shared"), _sum("spent"), _sum("cost"), _count("chosen"),
@@ -154,41 +153,41 @@ _BAD = [
     f"SELECT 1 FROM {table} WHERE NOT ({' AND '.join(good)})"  # noqa: S608 - fixed texts
     for table, good in _GOOD.items()
 ]
-_GAPS = (  # what was released is numbered from 0 on, without a gap
+_GAPS = (  # variants and samples are numbered from 0, without a gap
     "SELECT 1 FROM variants GROUP BY release HAVING MAX(place) <> COUNT(*) - 1",
     "SELECT 1 FROM draws GROUP BY release, word HAVING MAX(place) <> COUNT(*) - 1",
 )
 
 
 def make_tables(db: sqlite3.Connection, now: float) -> None:
-    """Make the tables of a new ledger; it has no key yet."""
+    """Create the tables of a new ledger, without a key."""
     for statement in _TABLES.split(";"):
         db.execute(statement)
-    made = {"format": FORMAT, "begun": now, "clock": now}
-    db.executemany("INSERT INTO meta VALUES (?, ?)", made.items())
+    meta = {"format": FORMAT, "begun": now, "clock": now}
+    db.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
 
 
 def was_used(db: sqlite3.Connection) -> bool:
-    """Whether anything was ever written into the tables."""
+    """Return whether anything was ever written to the tables."""
     tables = ("sqlite_sequence", "releases", "spendings", "choices")
     return any(db.execute(f"SELECT 1 FROM {table}").fetchone() for table in tables)  # noqa: S608 - fixed names
 
 
 def upgrade(db: sqlite3.Connection, format: int, now: float) -> None:  # noqa: A002 - as in meta
-    """Bring tables of an older format up to date."""
+    """Upgrade the tables of an older format."""
     if format == 1:
         _from_days(db, now)
-    else:  # 2: it knew no bits
+    else:  # format 2 had no bits
         db.execute("ALTER TABLE spendings ADD COLUMN bits REAL NOT NULL DEFAULT 0.0")
     db.execute("ALTER TABLE releases ADD COLUMN bits REAL NOT NULL DEFAULT 0.0")
     db.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?)", (FORMAT,))
 
 
 def _from_days(db: sqlite3.Connection, now: float) -> None:
-    """Bring tables of format 1 up to date: it had sums of the days of the user's calendar.
+    """Upgrade the tables of format 1, which had sums per calendar day.
 
-    What was spent on a day is dated as late as it can have been: at the end of that day wherever
-    on earth that is last, or now. A day that lies in the future as a whole keeps its date.
+    Spending is dated as late as possible: at the end of that day in the last time zone, or now
+    if that is earlier. A day entirely in the future keeps its date.
     """
     spendings = []
     for day, spent, unproved in db.execute("SELECT day, spent, unproved FROM days").fetchall():
@@ -198,7 +197,7 @@ def _from_days(db: sqlite3.Connection, now: float) -> None:
     db.execute(_SPENDINGS)
     db.executemany("INSERT INTO spendings (at, spent, unproved) VALUES (?, ?, ?)", spendings)
     db.execute("DROP TABLE days")
-    # The decoys of unknown words in these releases are those of the words alone.
+    # In these releases, the decoy of an out-of-vocabulary word depends only on the word.
     db.execute("ALTER TABLE releases ADD COLUMN tied INTEGER NOT NULL DEFAULT 0")
     (first,) = db.execute("SELECT MIN(made) FROM releases").fetchone()
     latest = max([now, *(at for at, _, _ in spendings)])
@@ -207,7 +206,7 @@ def _from_days(db: sqlite3.Connection, now: float) -> None:
 
 
 def _around(day: object) -> tuple[float, float]:
-    """Return when a day of the calendar begins and ends, in whatever time zone."""
+    """Return the earliest start and the latest end of a calendar day in any time zone."""
     try:
         start = datetime.fromisoformat(read_text(day)).replace(tzinfo=UTC)
         first, last = start - timedelta(hours=14), start + timedelta(days=1, hours=12)
@@ -217,7 +216,7 @@ def _around(day: object) -> tuple[float, float]:
 
 
 def is_damaged(db: sqlite3.Connection) -> bool:
-    """Whether the file is broken, or a row holds what Veil never writes."""
+    """Return whether the file is corrupt, or a row holds values Veil never writes."""
     if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         return True
     if db.execute("PRAGMA foreign_key_check").fetchone():
@@ -227,19 +226,19 @@ def is_damaged(db: sqlite3.Connection) -> bool:
 
 FILE = "ledger.sqlite"
 LOCK = "ledger.lock"
-_WAIT = 30.0  # seconds for another process to finish its writing
+_WAIT = 30.0  # seconds to wait for the lock of another process
 _MADE = b"A ledger was made here. To begin anew: veil ledger forget --all\n"
-_ANEW = "or start anew, with nothing known of what was released before: veil ledger forget --all."
-_BROKEN = ("no such", "decode", "malformed")  # what SQLite says of files that are not as they were
+_ANEW = "or start over without any record of earlier releases: veil ledger forget --all."
+_BROKEN = ("no such", "decode", "malformed")  # SQLite's messages about corrupt files
 
 
 class Database:
     """One connection for all threads of a process; other processes may use the file, too.
 
-    Every change is one transaction with a rollback journal and ``synchronous=FULL``: what was
-    recorded is on the disk before anything is sent, and a process that is killed in the middle
-    leaves nothing half written. What is deleted is overwritten in the file. `begun` is when the
-    ledger was made: of what was released before it knows nothing.
+    Every change is a transaction with a rollback journal and ``synchronous=FULL``: releases are
+    on disk before anything is sent, and a killed process leaves no partial change. Deleted
+    data is overwritten in the file. `begun` is when the ledger was created; it knows nothing of
+    earlier releases.
     """
 
     begun: datetime
@@ -277,10 +276,10 @@ class Database:
             os.close(self._used)
 
     def _open(self) -> Key:
-        """Make the tables, then the key, or see that they are ones that can be used.
+        """Create the tables and then the key, or check the existing ones.
 
-        A process that is killed between the two leaves tables without a key and without any
-        entry; whoever comes next makes the key.
+        A process killed in between leaves tables without a key or entries; the next process
+        creates the key.
         """
         with self.writing() as db:
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
@@ -290,8 +289,8 @@ class Database:
             meta = dict(db.execute("SELECT name, value FROM meta"))
             if meta.get("format") == FORMAT and "sign" not in meta and not was_used(db):
                 key = make_key(self.folder)
-                made = {"key": key.place, "sign": key.sign}
-                db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", made.items())
+                rows = {"key": key.place, "sign": key.sign}
+                db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows.items())
                 self.begun = read_moment(meta.get("begun"))
             else:
                 key = self._check(db, meta)
@@ -300,15 +299,15 @@ class Database:
         return key
 
     def _require_first(self) -> None:
-        """Refuse to take an empty file for a new ledger where there was one before."""
+        """Reject an empty file if there was a ledger before."""
         if has_key(self.folder) or os.fstat(self._used).st_size:
             raise LedgerError(
-                f"The ledger {self.file} is gone or empty, but there was one, so that what was"
-                f" released and spent cannot be told; put a copy of it back, {_ANEW}"
+                f"The ledger {self.file} is missing or empty although there was one, so past"
+                f" releases and spending are unknown. Restore a copy, {_ANEW}"
             )
 
     def _check(self, db: sqlite3.Connection, meta: dict[str, Any]) -> Key:
-        """Bring the tables up to date, and see that they are whole and fit the key."""
+        """Upgrade the tables and check that they are intact and match the key; return the key."""
         if meta.get("format") in (1, 2):
             upgrade(db, meta["format"], time.time())
             meta = dict(db.execute("SELECT name, value FROM meta"))
@@ -316,7 +315,8 @@ class Database:
             raise sqlite3.DatabaseError
         elif meta["format"] != FORMAT:
             raise LedgerError(
-                f"The ledger {self.file} is of another version of Veil; update, {_ANEW}"
+                f"The ledger {self.file} was written by another version of Veil. Update Veil,"
+                f" {_ANEW}"
             )
         place: Place = "keyring" if meta.get("key") == "keyring" else "file"
         sign = read_hash(meta.get("sign"))
@@ -327,14 +327,14 @@ class Database:
         key = find_key(self.folder, place)
         if not key.fits(sign):
             raise LedgerError(
-                f"The key found for {self.file} is not the one that it was made with; bring that"
-                f" back, {_ANEW}"
+                f"The key of {self.file} must be its original key. Got another key instead."
+                f" Restore the original key, {_ANEW}"
             )
         return key
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection to read several things of one state."""
+        """Yield the connection for several reads of the same state."""
         with self._lock, self._explained():
             self._db.execute("BEGIN")
             try:
@@ -344,7 +344,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection for one change: all of it is on the disk afterwards, or nothing."""
+        """Yield the connection for a change that is written to disk completely or not at all."""
         with self._lock, self._explained():
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -356,27 +356,27 @@ class Database:
                 raise
 
     def shrink(self) -> None:
-        """Give back the room of what was deleted."""
+        """Return the space of deleted rows to the file system."""
         with self._lock, self._explained():
             self._db.execute("VACUUM")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn faults of the file into one sentence; nothing is sent without a ledger."""
+        """Turn database errors into one-sentence errors; nothing is sent without a ledger."""
         try:
             yield
         except sqlite3.OperationalError as error:
             if any(words in str(error) for words in _BROKEN):
                 raise LedgerError(self._damaged) from None
             reason = (
-                "another program holds it"
+                "another program has locked it"
                 if "locked" in str(error)
-                else "it cannot be read or written, or it is full"
+                else "it cannot be read or written, or the disk is full"
             )
             raise LedgerError(f"The ledger {self.file} cannot be used: {reason}.") from None
         except sqlite3.DatabaseError as error:
             if type(error) is not sqlite3.DatabaseError:
-                raise  # a fault of the program, not of the file
+                raise  # a bug, not a damaged file
             raise LedgerError(self._damaged) from None
         except OSError as error:
             raise LedgerError(
@@ -386,15 +386,15 @@ class Database:
     @property
     def _damaged(self) -> str:
         return (
-            f"The ledger {self.file} is damaged, so that what was released and spent cannot be"
-            f" told; put a copy of it back, {_ANEW}"
+            f"The ledger {self.file} is damaged, so past releases and spending are unknown."
+            f" Restore a copy, {_ANEW}"
         )
 
 
 def in_use(folder: Path, *, alone: bool = False) -> int:
-    """Return a handle that says, as long as it is open, that somebody uses the ledger.
+    """Return a file handle whose shared lock marks the ledger as in use until it is closed.
 
-    `alone` is refused while others do.
+    With `alone`, the lock is exclusive and fails while others use the ledger.
     """
     handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -403,13 +403,13 @@ def in_use(folder: Path, *, alone: bool = False) -> int:
     except OSError:
         os.close(handle)
         raise LedgerError(
-            "Another program uses the ledger; end 'veil serve' first, then try again."
+            "Another program uses the ledger. Stop 'veil serve', then try again."
         ) from None
     return handle
 
 
 def _make_private(file: Path) -> None:
-    """Make the file owner-only before a byte is in it; SQLite gives its journal the same."""
+    """Create the file readable by its owner only; SQLite gives its journal the same mode."""
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         require_private(file, os.fstat(handle).st_mode)

@@ -1,4 +1,4 @@
-"""The rows of the ledger, and the price of a release."""
+"""Entries of the ledger, and the price of a release."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from veil.proxy.settings import Release
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a release adds: epsilons, and bits of leakage; the two are never added to each other.
+    """What a release costs, in epsilon and bits of leakage, which are never added to each other.
 
-    An `epsilon` that is infinite says that no sum covers the release.
+    An infinite `epsilon` means that no sum covers the release.
     """
 
     epsilon: float = 0.0
@@ -24,26 +24,26 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What may be spent in 24 hours of each; None where there is no limit."""
+    """Limits of the spending in 24 hours; None means no limit."""
 
     epsilon: float | None = None
     bits: float | None = None
 
 
-Draws = Mapping[bytes, tuple[str, ...]]  # of each word, by its hash
+Draws = Mapping[bytes, tuple[str, ...]]  # the samples of each word, by its hash
 
 
 @brief()
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One release as the ledger keeps it.
+    """A release as stored in the ledger.
 
-    `query` and the keys of `draws` are keyed hashes, `draws[word][j]` what was drawn for variant
-    j; the words are in the order that they have in the variants, and `form` is the layout there.
-    `spent` is what was paid for the entry in all, `cost` what its variants add up to, also
-    where draws were shared and paid before. `tied` says that the decoys of unknown words are those
-    of the word in this query; in entries of earlier versions of Veil they are of the word alone.
-    `bits` is what was paid in leakage.
+    `query` and the keys of `draws` are keyed hashes. `draws[word][j]` is the sample for variant j,
+    with the words in the order of the variants, and `form` is their layout. `spent` is what was
+    paid for the entry, `cost` what its variants cost in total, including samples shared with
+    releases that were paid for earlier. `tied` means that the decoys of out-of-vocabulary words
+    depend on the word and this query; in entries of earlier versions they depend on the word only.
+    `bits` is the leakage that was paid for.
     """
 
     query: bytes
@@ -62,7 +62,7 @@ class Entry:
 
 
 def entry_of(db: sqlite3.Connection, query: bytes, setting: str) -> Entry | None:
-    """Return what was released of a query under a setting, or None."""
+    """Return the entry of a query with a setting, or None."""
     row = db.execute(
         "SELECT number, words, shared, spent, cost, chosen, form, tied, bits FROM releases"
         " WHERE query = ? AND setting = ?",
@@ -80,18 +80,18 @@ def entry_of(db: sqlite3.Connection, query: bytes, setting: str) -> Entry | None
 
 
 def draws_of(db: sqlite3.Connection, number: int) -> Draws:
-    """Return the draws of each word of a release, in the order of the words."""
-    found: dict[bytes, list[str]] = {}
+    """Return the samples of each word of a release, in the order of the words."""
+    samples: dict[bytes, list[str]] = {}
     rows = db.execute(
         "SELECT word, place, spot, drawn FROM draws WHERE release = ? ORDER BY spot, place",
         (number,),
     )
-    for word, place, spot, drawn in rows:
-        column = found.setdefault(values.read_hash(word), [])
+    for word, place, spot, sample in rows:
+        column = samples.setdefault(values.read_hash(word), [])
         if values.read_count(spot) < 0 or place != len(column):
-            raise sqlite3.DatabaseError  # a draw is missing
-        column.append(values.read_text(drawn))
-    return {word: tuple(drawn) for word, drawn in found.items()}
+            raise sqlite3.DatabaseError  # a sample is missing
+        column.append(values.read_text(sample))
+    return {word: tuple(sample) for word, sample in samples.items()}
 
 
 def _variants_of(db: sqlite3.Connection, number: int) -> tuple[str, ...]:
@@ -104,17 +104,17 @@ def _variants_of(db: sqlite3.Connection, number: int) -> tuple[str, ...]:
 
 
 def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: datetime) -> int:
-    """Write a new release down, or add to the one of that number; return its number."""
+    """Write a new entry, or update the entry `number`; return its number."""
     moment = at.timestamp()
     if number is None:
-        made = db.execute(
+        cursor = db.execute(
             "INSERT INTO releases"
             " (query, setting, made, last, asked, words, shared, spent, cost, chosen, form,"
             " tied, bits) VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)",
             (entry.query, entry.setting, moment, moment, entry.words, entry.shared, entry.spent,
              entry.cost, entry.chosen, entry.form, entry.tied, entry.bits),
         )  # fmt: skip
-        number = int(made.lastrowid or 0)
+        number = int(cursor.lastrowid or 0)
     else:
         db.execute(
             "UPDATE releases SET last = ?, asked = asked + 1, words = ?, shared = ?, spent = ?,"
@@ -146,11 +146,11 @@ def write_entry(db: sqlite3.Connection, entry: Entry, number: int | None, at: da
 
 
 def release_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Release:
-    """Return an entry as it is shown."""
-    number, made, last, asked, setting, words, shared, spent, chosen, bits = row
+    """Return a row of the ledger as a `Release`."""
+    number, created, last, uses, setting, words, shared, spent, selected, bits = row
     return Release(
-        number, values.read_moment(made), values.read_moment(last), values.read_count(asked),
+        number, values.read_moment(created), values.read_moment(last), values.read_count(uses),
         values.read_text(setting), _variants_of(db, number), values.read_count(words),
-        values.read_count(shared), values.read_amount(spent), bool(values.read_count(chosen)),
+        values.read_count(shared), values.read_amount(spent), bool(values.read_count(selected)),
         values.read_amount(bits),
     )  # fmt: skip

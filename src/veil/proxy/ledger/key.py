@@ -1,4 +1,4 @@
-"""The secret behind the hashes of the ledger: in the user's keyring, or in a private file."""
+"""The secret key of the ledger's hashes, in the user's keyring or in a private file."""
 
 import contextlib
 import hashlib
@@ -25,13 +25,13 @@ _BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Makes hashes that say nothing to who does not have the key."""
+    """Computes hashes that reveal nothing without the key."""
 
     place: Place
     _secret: bytes = field(repr=False)
 
     def query(self, text: str) -> bytes:
-        """Return the hash (16 bytes) of a query, whatever its order, case and punctuation.
+        """Return the hash (16 bytes) of a query, ignoring word order, case and punctuation.
 
         >>> key = Key("file", bytes(32))
         >>> key.query("Skin cancer, treatment") == key.query("treatment SKIN cancer")
@@ -41,10 +41,10 @@ class Key:
         return self._hash(b"query", "\n".join(words or [folded(text)]))
 
     def words(self, words: tuple[str, ...], setting: str) -> tuple[bytes, ...]:
-        """Return a hash for each word of a text; a word that comes again has another one.
+        """Return a hash for each word of a text; repetitions of a word get different hashes.
 
-        Under another setting the hashes are others, so that draws of one word that are
-        independent cannot be put together without the key.
+        The hashes depend on the setting, so that independent samples of the same word cannot be
+        linked without the key.
         """
         counts: dict[str, int] = {}
         hashes = []
@@ -54,40 +54,40 @@ class Key:
         return tuple(hashes)
 
     def terms(self, terms: Iterable[str]) -> bytes:
-        """Return the hash of a list of terms, whatever its order."""
+        """Return the hash of a set of terms."""
         return self._hash(b"terms", "\n".join(sorted(set(map(folded, terms)))))[:4]
 
     def decoy(self, word: bytes, query: bytes, count: int) -> int:
-        """Return one of `count` numbers, as if drawn once for a word in a query.
+        """Return a pseudorandom number below `count` for a word in a query.
 
-        Both are given by their hashes. In another query the same word has another decoy, so that
-        the two cannot be told to have a word in common.
+        Word and query are hashes. In another query the same word has another decoy, so the decoys
+        do not reveal that two queries share a word.
         """
-        both = word + query
-        long = hashlib.blake2b(both, key=self._secret, digest_size=32, person=b"decoy").digest()
-        return int.from_bytes(long) % count
+        pair = word + query
+        digest = hashlib.blake2b(pair, key=self._secret, digest_size=32, person=b"decoy").digest()
+        return int.from_bytes(digest) % count
 
     @property
     def sign(self) -> bytes:
-        """Return what tells this key from others, and nothing about it."""
+        """A fingerprint that distinguishes keys and reveals nothing about them."""
         return self._hash(b"sign", "")
 
     def fits(self, sign: bytes) -> bool:
-        """Whether this is the key that a ledger was made with."""
+        """Return whether the ledger was created with this key."""
         return hmac.compare_digest(self.sign, sign)
 
     def _hash(self, kind: bytes, text: str) -> bytes:
-        plain = text.encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(plain, key=self._secret, digest_size=16, person=kind).digest()
+        data = text.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, key=self._secret, digest_size=16, person=kind).digest()
 
 
 def folded(word: str) -> str:
-    """Return a word as it is compared: in one spelling of its letters, without case."""
+    """Return a word in the form that is compared: NFKC, case-folded."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
 
 
 def make_key(folder: Path) -> Key:
-    """Make a key for a new ledger: in the keyring if there is one, else in a 0600 file."""
+    """Create a key for a new ledger: in the keyring, or else in a file of mode 0600."""
     secret = secrets.token_bytes(_BYTES)
     if _store(folder, secret):
         return Key("keyring", secret)
@@ -97,37 +97,39 @@ def make_key(folder: Path) -> Key:
 
 
 def find_key(folder: Path, place: Place) -> Key:
-    """Return the key of a ledger, or say why it cannot be had."""
+    """Return the key of a ledger, or raise an error if it is unavailable."""
     secret = _stored(folder) if place == "keyring" else _read(folder / FILE)
     if len(secret) != _BYTES:
         where = "in the keyring" if place == "keyring" else f"at {folder / FILE}"
         raise LedgerError(
-            f"The key of the ledger is not {where}, so that what was released cannot be told;"
-            " bring it back, or start anew, with nothing known of what was released before: veil"
-            " ledger forget --all."
+            f"The key of the ledger is not {where}, so past releases are unknown. Restore it, or"
+            " start over without any record of earlier releases: veil ledger forget --all."
         )
     return Key(place, secret)
 
 
 def has_key(folder: Path) -> bool:
-    """Whether there is anything that may be the key of a ledger in this folder."""
+    """Return whether the folder or the keyring may hold a ledger key."""
     return (folder / FILE).exists() or bool(_stored(folder))
 
 
 def drop_key(folder: Path) -> bool:
-    """Remove the key wherever it is; every hash is then worth nothing. False if there was none."""
-    there = has_key(folder)
+    """Delete the key from file and keyring; return whether there was one.
+
+    Without the key, the hashes are useless.
+    """
+    existed = has_key(folder)
     (folder / FILE).unlink(missing_ok=True)
     ring = _keyring()
     if ring is not None:
-        with contextlib.suppress(Exception):  # not there, or locked: told below
+        with contextlib.suppress(Exception):  # missing, or locked: see below
             ring.delete_password(_SERVICE, _account(folder))
         if _stored(folder):
             raise LedgerError(
-                "The key of the ledger could not be removed from the keyring; unlock it, then try"
-                " again."
+                "The key of the ledger could not be removed from the keyring. Unlock the"
+                " keyring, then try again."
             )
-    return there
+    return existed
 
 
 def _read(path: Path) -> bytes:
@@ -143,7 +145,7 @@ def _read(path: Path) -> bytes:
 
 
 class _Ring:
-    """What is used of the `keyring` package."""
+    """The part of the `keyring` package that is used."""
 
     def __init__(self) -> None:
         import keyring
@@ -162,12 +164,12 @@ class _Ring:
 
 
 def _keyring() -> _Ring | None:
-    """Return the user's keyring, or None where there is none that keeps secrets."""
+    """Return the user's keyring, or None if there is none that keeps secrets."""
     if os.environ.get("VEIL_KEYRING") == "off":
         return None
     try:
         ring = _Ring()
-    except Exception:  # noqa: BLE001 - not installed, or its service does not answer
+    except Exception:  # noqa: BLE001 - not installed, or its service is not running
         return None
     return ring if ring.usable else None
 
@@ -179,7 +181,7 @@ def _store(folder: Path, secret: bytes) -> bool:
     try:
         ring.set_password(_SERVICE, _account(folder), secret.hex())
         return ring.get_password(_SERVICE, _account(folder)) == secret.hex()
-    except Exception:  # noqa: BLE001 - locked, or no service: the file is as good a place
+    except Exception:  # noqa: BLE001 - locked, or no service: a file is as good
         return False
 
 
@@ -188,7 +190,7 @@ def _stored(folder: Path) -> bytes:
     try:
         value = ring.get_password(_SERVICE, _account(folder)) if ring is not None else None
         return bytes.fromhex(value or "")
-    except Exception:  # noqa: BLE001 - told by the caller, without what the backend says
+    except Exception:  # noqa: BLE001 - the caller reports it without the backend's message
         return b""
 
 

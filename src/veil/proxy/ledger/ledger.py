@@ -1,4 +1,4 @@
-"""What was released when, and what it cost: without the queries, of which it knows hashes only."""
+"""The ledger of past releases and their cost; it stores only hashes of the queries."""
 
 import contextlib
 import math
@@ -39,16 +39,16 @@ from veil.proxy.ledger.key import drop_key
 from veil.proxy.settings import Budget, Release
 
 DAY = 24 * 3600.0
-_ROUNDING = 1e-12  # of sums of what was spent
+_ROUNDING = 1e-12  # relative tolerance of sums
 
 
 @dataclass(frozen=True, slots=True)
 class SpendingState:
-    """What was spent in 24 hours, how many releases no sum covers, and when some of it ends.
+    """Spending in 24 hours.
 
-    `until` is the end of the 24 hours, in seconds since 1970; `free` is when the oldest of the
-    sums is out of them, or None where there is none. `bits` are those of releases whose leakage is
-    bounded, and `free_bits` is when the oldest of these is out.
+    `until` is the end of the 24 hours in seconds since 1970. `unproved` counts releases that no
+    sum covers. `free` is when the oldest epsilon expires, or None. `bits` is the leakage of
+    releases with bounded leakage, and `free_bits` is when the oldest of it expires.
     """
 
     until: float
@@ -60,10 +60,10 @@ class SpendingState:
 
 
 def spent_until(db: sqlite3.Connection, at: float) -> SpendingState:
-    """Return what was spent in the 24 hours before a moment.
+    """Return what was spent in the 24 hours before a time.
 
-    A moment before the latest that the ledger has seen is taken for that one: a clock that is set
-    back makes nothing free. What is dated later than the moment counts, too.
+    A time before the latest one the ledger has recorded is replaced by that one: setting a clock
+    back frees nothing. Spending dated later than the time counts, too.
     """
     until = latest_moment(db, at)
     rows = [
@@ -89,20 +89,20 @@ def _free(moments: Iterator[float]) -> datetime | None:
 
 
 def latest_moment(db: sqlite3.Connection, at: float) -> float:
-    """Return a moment, or the latest that the ledger has seen, if that is later."""
-    (seen,) = db.execute("SELECT value FROM meta WHERE name = 'clock'").fetchone() or (None,)
-    return max(read_seconds(at), read_seconds(seen))
+    """Return `at`, or the latest time the ledger has recorded if that is later."""
+    (latest,) = db.execute("SELECT value FROM meta WHERE name = 'clock'").fetchone() or (None,)
+    return max(read_seconds(at), read_seconds(latest))
 
 
 def advance_clock(db: sqlite3.Connection, at: float) -> float:
-    """Keep the latest moment, and return it."""
+    """Record the latest time, and return it."""
     now = latest_moment(db, at)
     db.execute("UPDATE meta SET value = ? WHERE name = 'clock'", (now,))
     return now
 
 
 def spend(db: sqlite3.Connection, at: float, price: Price) -> None:
-    """Count what is spent now; what is older than 24 hours is not needed any more."""
+    """Record spending and delete entries older than 24 hours."""
     now = advance_clock(db, at)
     db.execute("DELETE FROM spendings WHERE at <= ?", (now - DAY,))
     if price.epsilon > 0 or price.bits > 0:
@@ -114,15 +114,15 @@ def spend(db: sqlite3.Connection, at: float, price: Price) -> None:
 
 
 def check_budget(state: SpendingState, price: Price, limits: Limits) -> None:
-    """Refuse what costs more than is left."""
+    """Raise `BudgetError` if a price exceeds what is left."""
     _check_bits(state, price.bits, limits.bits)
     fresh, limit = price.epsilon, limits.epsilon
     if limit is None or fresh <= 0:
         return
     if not math.isfinite(fresh):
         raise BudgetError(
-            "What the mechanism releases has no bound that a budget could count; nothing was sent."
-            " Choose another mechanism, or do without a budget (--budget none)."
+            "The mechanism must have a bound that a budget can count; nothing was sent. Choose"
+            " another mechanism, or search without a budget (--budget none)."
         )
     account = Account({"epsilon": limit * (1 + _ROUNDING)}, {"epsilon": state.spent})
     try:
@@ -131,10 +131,10 @@ def check_budget(state: SpendingState, price: Price, limits: Limits) -> None:
         free = state.free
         wait = f", or wait: some of it comes free at {free:%Y-%m-%d %H:%M}" if free else ""
         raise BudgetError(
-            f"The query would cost {_amount(fresh)}, and"
+            f"The query would cost {_amount(fresh)}, but only"
             f" {_amount(max(0.0, limit - state.spent))} of the {_amount(limit)} for 24 hours are"
-            " left; nothing was sent. Ask something that was asked before, or choose a more"
-            f" private setting{wait}."
+            " left; nothing was sent. Repeat an earlier query, or choose a more private"
+            f" setting{wait}."
         ) from None
 
 
@@ -144,10 +144,9 @@ def _check_bits(state: SpendingState, fresh: float, limit: float | None) -> None
     free = state.free_bits
     wait = f", or wait: some of it comes free at {free:%Y-%m-%d %H:%M}" if free else ""
     raise BudgetError(
-        f"The query would cost {bits_of(fresh)}, and"
+        f"The query would cost {bits_of(fresh)}, but only"
         f" {_amount(max(0.0, limit - state.bits))} of the {bits_of(limit)} for 24 hours are"
-        " left; nothing was sent. Ask for something that you asked before, or raise the"
-        f" limit (--bits){wait}."
+        f" left; nothing was sent. Repeat an earlier query, or raise the limit (--bits){wait}."
     )
 
 
@@ -156,15 +155,15 @@ def _amount(value: float) -> str:
 
 
 NONE = Limits()
-PLAIN = "plain"  # the setting of a query that was sent in clear, on request
+PLAIN = "plain"  # the setting of a query sent unprotected on request
 
 
 class StaleError(LedgerError):
-    """Somebody else released or forgot variants of the same query at the same time."""
+    """Another process released or deleted variants of the same query at the same time."""
 
 
 class Ledger:
-    """The ledger of one user, in a folder that only the owner can open."""
+    """The ledger of a user, in a folder only its owner can open."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._database = Database(data_folder() if folder is None else folder)
@@ -187,7 +186,7 @@ class Ledger:
         self._database.close()
 
     def known(self, query: bytes, setting: str) -> Entry | None:
-        """Return what was released of a query under a setting, or None."""
+        """Return the entry of a query with a setting, or None."""
         with self._database.reading() as db:
             return entry_of(db, query, setting)
 
@@ -198,42 +197,43 @@ class Ledger:
         query: bytes = b"",
         own: Draws | None = None,
     ) -> tuple[Draws, bool]:
-        """Return earlier draws for words of a query, from releases that it refines or repeats.
+        """Return samples of the query's words in related releases, and whether any was selected.
 
-        Two queries are related when at least half of the words of the longer one are common;
-        releases of one `query` always are, whatever words of it they replaced. The nearest one
-        comes first, of equally near ones the newest; but a word has the longest column of draws
-        that any of them has, as all of it is out. Where the query has draws of its `own`, only
-        columns count that go on from these. Also tells whether one of these releases was chosen by
-        a pre-flight check. The hash of a word is of a mechanism and its vectors, too: draws of
-        others are not found by it.
+        Two queries are related if at least half of the words of the longer one are common;
+        releases of the same `query` always are. The nearest release
+        comes first, newest first among ties, but a word gets the longest column of samples
+        of any of them, because all of it was released. If the query has `own` samples, only
+        columns that continue these count. The second value is whether a pre-flight check
+        selected one of the releases. A word's hash depends on the mechanism and its vectors, so
+        samples of others are never found.
 
-        `length` counts all words of the query, where `words` are only those that may be shared.
+        `length` is the number of all words of the query, if `words` are only those that may be
+        shared.
         """
-        wanted = {word: (own or {}).get(word, ()) for word in words}
-        longest = len(wanted) if length is None else length
-        found = dict(wanted)
-        chosen: dict[bytes, bool] = {}
+        prefixes = {word: (own or {}).get(word, ()) for word in words}
+        longest = len(prefixes) if length is None else length
+        columns = dict(prefixes)
+        selected: dict[bytes, bool] = {}
         with self._database.reading() as db:
             common: dict[int, int] = {}
-            for word in wanted:
+            for word in prefixes:
                 rows = db.execute(
                     "SELECT release FROM draws WHERE word = ? AND place = 0", (word,)
                 )
                 for (release,) in rows:
                     common[release] = common.get(release, 0) + 1
-            for release in sorted(common, key=lambda one: (-common[one], -one)):
-                count, passed, of = db.execute(
+            for release in sorted(common, key=lambda number: (-common[number], -number)):
+                count, passed, owner = db.execute(
                     "SELECT words, chosen, query FROM releases WHERE number = ?", (release,)
                 ).fetchone()
-                if of == query or 2 * common[release] >= max(longest, values.read_count(count)):
-                    longer = _longer(draws_of(db, release), found, wanted)
-                    found |= longer
-                    chosen |= dict.fromkeys(longer, bool(values.read_count(passed)))
-        return {word: found[word] for word in chosen}, any(chosen.values())
+                if owner == query or 2 * common[release] >= max(longest, values.read_count(count)):
+                    longer = _longer(draws_of(db, release), columns, prefixes)
+                    columns |= longer
+                    selected |= dict.fromkeys(longer, bool(values.read_count(passed)))
+        return {word: columns[word] for word in selected}, any(selected.values())
 
     def earlier(self, query: bytes, setting: str) -> float:
-        """Return what other settings released of the same query: epsilon, added up."""
+        """Return the total epsilon of the query's releases with other settings."""
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT cost FROM releases WHERE query = ? AND setting <> ?", (query, setting)
@@ -241,7 +241,7 @@ class Ledger:
             return math.fsum(values.read_amount(cost) for (cost,) in rows)
 
     def earlier_bits(self, query: bytes, setting: str) -> float:
-        """Return what other settings leaked of the same query at most: bits, added up."""
+        """Return the total bound on the leakage of the query's releases with other settings."""
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT bits FROM releases WHERE query = ? AND setting <> ?", (query, setting)
@@ -249,13 +249,13 @@ class Ledger:
             return math.fsum(values.read_amount(bits) for (bits,) in rows)
 
     def was_sent(self, group: bytes) -> bool:
-        """Whether a group of texts, by its hash, is in any release: it is out already."""
+        """Return whether any release contains the group with this hash."""
         with self._database.reading() as db:
             row = db.execute("SELECT 1 FROM draws WHERE word = ? AND place = 0", (group,))
             return row.fetchone() is not None
 
     def latest(self, setting: str, seconds: float, now: datetime | None = None) -> Entry | None:
-        """Return the release of a setting that was asked with last, if that is not long ago."""
+        """Return the most recently used release of a setting, if used in the last `seconds`."""
         at = _now(now).timestamp()
         with self._database.reading() as db:
             row = db.execute(
@@ -266,29 +266,29 @@ class Ledger:
             return None if row is None else entry_of(db, values.read_hash(row[0]), setting)
 
     def holds(self, texts: Iterable[str]) -> int:
-        """Count how many of these texts were asked for: the queries of the ledger's owner."""
+        """Return how many of the texts are queries in the ledger."""
         with self._database.reading() as db:
-            known = {query for (query,) in db.execute("SELECT DISTINCT query FROM releases")}
-        return sum(self.key.query(text) in known for text in texts) if known else 0
+            queries = {query for (query,) in db.execute("SELECT DISTINCT query FROM releases")}
+        return sum(self.key.query(text) in queries for text in texts) if queries else 0
 
     def check(self, price: Price, limits: Limits, now: datetime | None = None) -> None:
-        """Refuse what the budget does not allow, before it is drawn; `record` decides."""
+        """Raise `BudgetError` if the budget does not allow a price; `record` checks again."""
         with self._database.reading() as db:
             check_budget(spent_until(db, _now(now).timestamp()), price, limits)
 
     def record(
         self, entry: Entry, before: int, limits: Limits = NONE, now: datetime | None = None
     ) -> tuple[int, Price]:
-        """Write a release down, before anything is sent, if the budget allows it.
+        """Record a release before anything is sent, if the budget allows it.
 
         Parameters
         ----------
         entry
-            The whole release; its `spent` in all.
+            The whole release; its `spent` is the total.
         before
-            How many variants of it were there before: it is refused as stale if that is not so.
+            Number of variants recorded earlier; if it differs, the release is stale.
         limits
-            What may be spent in 24 hours.
+            Limits for 24 hours.
 
         Returns
         -------
@@ -310,7 +310,7 @@ class Ledger:
             number, paid, paid_bits, count = row or (None, 0.0, 0.0, 0)
             paid, paid_bits = values.read_amount(paid), values.read_amount(paid_bits)
             if count != before:
-                raise StaleError("The same query was released at the same time; try again.")
+                raise StaleError("The same query was released at the same time. Try again.")
             epsilon = entry.spent - paid if math.isfinite(paid) else entry.spent
             fresh = Price(epsilon, max(0.0, entry.bits - paid_bits))
             check_budget(spent_until(db, at.timestamp()), fresh, limits)
@@ -319,10 +319,10 @@ class Ledger:
         return number, fresh
 
     def take_back(self, number: int, price: Price) -> bool:
-        """Undo the latest release, of which nothing was sent; False if it may be in use.
+        """Undo the latest release if none of it was sent; return whether it was undone.
 
-        It stays where it was asked with again, or another release came after it, which may have
-        taken draws from it.
+        It is not undone if it was used again, or if a later release exists, which may share its
+        samples. The caller knows that nothing was sent.
         """
         proved = math.isfinite(price.epsilon)
         with self._database.writing() as db:
@@ -344,7 +344,7 @@ class Ledger:
         return True
 
     def note_plain(self, query: str, now: datetime | None = None) -> int:
-        """Write down, before it is sent, that a query goes in clear; its text is not kept."""
+        """Record that the query itself is about to be sent; its text is not stored."""
         at, hashed = _now(now), self.key.query(query)
         with self._database.writing() as db:
             row = db.execute(
@@ -356,12 +356,12 @@ class Ledger:
         return number
 
     def touch(self, number: int, now: datetime | None = None) -> None:
-        """Note that a release is asked with once more.
+        """Record that a release is used again.
 
         Raises
         ------
         StaleError
-            If it was forgotten meanwhile: what is sent must have an entry.
+            If it was deleted meanwhile: everything that is sent must have an entry.
         """
         at = _now(now).timestamp()
         with self._database.writing() as db:
@@ -369,7 +369,7 @@ class Ledger:
                 "UPDATE releases SET asked = asked + 1, last = ? WHERE number = ?", (at, number)
             ).rowcount
             if not touched:
-                raise StaleError("The release was forgotten at the same time; try again.")
+                raise StaleError("The release was deleted at the same time. Try again.")
             advance_clock(db, at)
 
     def budget(self, limits: Limits = NONE, now: datetime | None = None) -> Budget:
@@ -382,7 +382,7 @@ class Ledger:
         )
 
     def releases(self, count: int, before: int | None = None) -> tuple[Release, ...]:
-        """Return entries, newest first; those with a number below `before`."""
+        """Return entries, newest first; with `before`, only those with a lower number."""
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT number, made, last, asked, setting, words, shared, spent, chosen, bits"
@@ -392,15 +392,15 @@ class Ledger:
             return tuple(release_of(db, row) for row in rows)
 
     def forget(self, number: int) -> bool:
-        """Delete an entry; what it cost stays spent. False if there is none."""
+        """Delete an entry; False if there is none. Its cost stays spent."""
         return self._delete("number = ?", number) > 0
 
     def forget_query(self, text: str) -> int:
-        """Delete all entries of a query, and return how many there were."""
+        """Delete all entries of a query, and return their number."""
         return self._delete("query = ?", self.key.query(text))
 
     def forget_before(self, moment: datetime) -> int:
-        """Delete all entries that were last asked with before a moment."""
+        """Delete all entries last used before a time, and return their number."""
         return self._delete("last < ?", moment.timestamp())
 
     def _delete(self, which: str, value: object) -> int:
@@ -411,37 +411,37 @@ class Ledger:
         return count
 
     def choice(self, name: str) -> str | None:
-        """Return something that the user chose on the page, or None."""
+        """Return a choice the user made on the page, or None."""
         with self._database.reading() as db:
             row = db.execute("SELECT value FROM choices WHERE name = ?", (name,)).fetchone()
             return None if row is None else values.read_text(row[0])
 
     def choose(self, name: str, value: str) -> None:
-        """Keep something that the user chose on the page."""
+        """Save a choice the user made on the page."""
         with self._database.writing() as db:
             db.execute("INSERT OR REPLACE INTO choices VALUES (?, ?)", (name, value))
 
 
-def _longer(draws: Draws, found: Draws, own: Draws) -> Draws:
-    """Return the columns that are longer than those found, and go on from the query's own."""
+def _longer(draws: Draws, columns: Draws, own: Draws) -> Draws:
+    """Return the columns that are longer than those in `columns` and continue the query's own."""
     return {
         word: column
         for word, column in draws.items()
-        if word in found
-        and len(column) > len(found[word])
+        if word in columns
+        and len(column) > len(columns[word])
         and column[: len(own[word])] == own[word]
     }
 
 
 def has_ledger(folder: Path | None = None) -> bool:
-    """Whether there is a ledger, without making one."""
+    """Return whether there is a ledger, without creating one."""
     return ((data_folder() if folder is None else folder) / FILE).is_file()
 
 
 def forget_all(folder: Path | None = None) -> bool:
-    """Delete a ledger and its key, also a damaged one; False if there was nothing of it.
+    """Delete a ledger, even a damaged one, and its key; False if nothing existed.
 
-    The next one begins with nothing known of what was released and spent before.
+    The next ledger starts without any record of earlier releases and spending.
     """
     where = data_folder() if folder is None else folder
     if not where.is_dir():
@@ -455,16 +455,16 @@ def forget_all(folder: Path | None = None) -> bool:
 def _remove(where: Path) -> bool:
     handle = in_use(where, alone=True)
     try:
-        there = drop_key(where)  # first: without it, what may be left is worth nothing
-        there = there or os.fstat(handle).st_size > 0
+        existed = drop_key(where)  # first: without it, anything left over is useless
+        existed = existed or os.fstat(handle).st_size > 0
         for end in ("", "-journal", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 (where / f"{FILE}{end}").unlink()
-                there = True
+                existed = True
         (where / LOCK).unlink(missing_ok=True)
     finally:
         os.close(handle)
-    return there
+    return existed
 
 
 def _now(now: datetime | None) -> datetime:

@@ -1,6 +1,6 @@
-"""The pages, as HTML that needs no script; their templates escape everything."""
+"""The pages, as HTML that works without scripts; the templates escape everything."""
 
-from veil.web.pages.home import Kind, held, home, plane, refused
+from veil.web.pages.home import Kind, confirm, home, plane, refused
 from veil.web.pages.ledger import ledger
 from veil.web.pages.results import results
 from veil.web.pages.shell import Back, Common, added, entered, entrance, error, render
@@ -10,10 +10,10 @@ __all__ = [
     "Common",
     "Kind",
     "added",
+    "confirm",
     "entered",
     "entrance",
     "error",
-    "held",
     "home",
     "ledger",
     "plane",

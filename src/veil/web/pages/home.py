@@ -1,4 +1,4 @@
-"""The search box, a search that waits or was refused, and the plane of the last audit."""
+"""The search form, refused and waiting searches, and the plane of the last audit."""
 
 from typing import Literal, NamedTuple
 
@@ -10,13 +10,13 @@ from veil.web.pages.slider import search_values
 from veil.web.pages.words import is_spent
 
 _LEAD = (
-    "The engine sees other texts in place of your query. What it answers is put in order by your"
-    " query here, on this machine."
+    "The engine sees other texts instead of your query. Its results are re-ranked by your query"
+    " on this machine."
 )
 
 
 def home(common: Common) -> str:
-    """Return the page with the search box."""
+    """Return the page with the search form."""
     stand_in = common.standing == "stand-in"
     values = {
         "lead": HERE if common.own else _LEAD,
@@ -26,16 +26,16 @@ def home(common: Common) -> str:
     return render("home.html", values | search_values(common, focus=True))
 
 
-def held(common: Common, query: str, reason: str) -> str:
-    """Return a search that another site started: it runs once the user presses the button."""
-    return render("held.html", {"reason": reason} | search_values(common, query))
+def confirm(common: Common, query: str, reason: str) -> str:
+    """Return a page for a search started by another site; it runs when the user confirms it."""
+    return render("confirm.html", {"reason": reason} | search_values(common, query))
 
 
 Kind = Literal["budget", "gate", "risk", "engine", "input", "busy"]
 
 _TITLES: dict[Kind, str] = {
     "budget": "The budget does not allow this",
-    "gate": "A rule of yours refuses this query",
+    "gate": "One of your rules refuses this query",
     "risk": "Too easy to guess",
     "engine": "The engine did not answer",
     "input": "This cannot be searched",
@@ -43,12 +43,12 @@ _TITLES: dict[Kind, str] = {
 }
 _NOTHING = "Nothing was sent."
 _SENT: dict[Kind, str] = {
-    "budget": "Nothing was sent; the query is never sent in clear instead.",
+    "budget": "Nothing was sent. The query is never sent unprotected instead.",
     "gate": _NOTHING,
     "risk": _NOTHING,
     "engine": (
-        "Some variants may have been sent, and count as spent; asking again sends the same ones."
-        " The query itself was not sent, unless you had asked for that."
+        "Some variants may have been sent, and count as spent. Searching again sends the same"
+        " ones. The query itself was not sent, unless you had requested that."
     ),
     "input": _NOTHING,
     "busy": _NOTHING,
@@ -56,10 +56,10 @@ _SENT: dict[Kind, str] = {
 _NEXT: dict[Kind, str] = {
     "budget": "",
     "gate": "Change the query, or the rule.",
-    "risk": "Move the slider towards private, or put it in other words.",
+    "risk": "Move the slider towards private, or use other words.",
     "engine": "Try again in a moment.",
     "input": "Change the query below.",
-    "busy": "Wait for those that run, then try again.",
+    "busy": "Wait for the running ones, then try again.",
 }
 
 
@@ -72,31 +72,31 @@ def refused(
     *,
     unsent: bool = False,
 ) -> str:
-    """Return why a search was not done, or not completed; the query can be changed.
+    """Return why a search failed or was refused; the query can be edited.
 
-    `unsent` says that nothing was sent, as the message of an engine already does.
+    `unsent` means that nothing was sent, which the message of an engine then says already.
     """
     spent = kind == "budget" and is_spent(common.budget)
-    sent = _NOTHING if common.own else _SENT[kind]
+    status = _NOTHING if common.own else _SENT[kind]
     values = {
         "title": "The budget is spent" if spent else _TITLES[kind],
         "message": message,
         "gate": gate,
-        "sent": "" if unsent and kind == "engine" else sent,
+        "sent": "" if unsent and kind == "engine" else status,
         "next": _NEXT[kind],
     }
     return render("refused.html", values | search_values(common, query))
 
 
 class PlotOption(NamedTuple):
-    """One plane of the audit in the list of planes."""
+    """A plane in the list of the audit's planes."""
 
     place: int
     label: str
 
 
 def plane(common: Common) -> str:
-    """Return the plane of the last audit, with the stops of the slider."""
+    """Return the plane of the last audit, with the settings of the slider."""
     measured = common.plane
     stops = [(stop.setting.mechanism, stop.setting.size) for stop in measured.stops]
     drawing = draw(measured.rows, stops)
@@ -106,17 +106,17 @@ def plane(common: Common) -> str:
         label = f"{plot.attacker.partition('(')[0]}{title}"
         groups.setdefault(_group(plot), []).append(PlotOption(place, label))
     attacker = _attacker(common)
-    wanted = [place for place, plot in enumerate(drawing.plots) if plot.attacker == attacker]
+    matches = [place for place, plot in enumerate(drawing.plots) if plot.attacker == attacker]
     values = {
         "plots": list(groups.items()),
-        "first": wanted[0] if wanted else 0,
+        "first": matches[0] if matches else 0,
         "drawing": trusted(drawing.html),
     }
     return render("plane.html", values | search_values(common))
 
 
 def _attacker(common: Common) -> str:
-    """Return the attacker of the stop, or the first one that the audit measured."""
+    """Return the attacker of the current setting, or the first one that the audit measured."""
     stops = common.plane.stops
     return next((stop.risk.attacker for stop in (stops[common.stop], *stops) if stop.measured), "")
 

@@ -1,4 +1,4 @@
-"""The ledger: each release, without the queries, which are not stored."""
+"""The ledger page: all releases, without the queries, which are not stored."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ class Entry(NamedTuple):
 
 
 def ledger(common: Common, releases: Sequence[Release], older: int | None) -> str:
-    """Return the releases, newest first; `older` is where the next page begins."""
+    """Return the releases, newest first; `older` is where the next page starts."""
     entries = [Entry(release, _words(release), _spent(release)) for release in releases]
     values = {"common": common, "entries": entries, "older": older, "iso": _iso}
     return render("ledger.html", values)

@@ -1,4 +1,4 @@
-"""The results, and next to them what the engine saw, the risk and the cost."""
+"""The results page, with what the engine saw, the risk and the cost."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -20,29 +20,29 @@ from veil.web.pages.shell import Common, render
 from veil.web.pages.slider import Stop, exact_group, exact_of, search_values
 from veil.web.pages.words import amount, bits, count
 
-_RESULTS_SHOWN, _VARIANTS_SHOWN, _TRACKS_SHOWN = 10, 8, 5  # at once; the rest is folded
+_RESULTS_SHOWN, _VARIANTS_SHOWN, _TRACKS_SHOWN = 10, 8, 5  # the rest is folded
 _OTHERS = 5  # public texts of the same group
-_FAR = 0.35  # cosine below which the table knows little of a query
+_FAR = 0.35  # cosine below which the table fits a query badly
 _SNIPPET = 300  # characters
 _TITLE = 200
 _ADDRESS = 90
-_PATH = 30  # of it at least, after a long name of a host, which is never cut
+_PATH = 30  # minimum length of a path after a long host name, which is never cut
 
-# Walks of five on the public graph of related queries of icd10cm, cells of 10, mirrored tracks;
-# an attacker who knows the graph and the rule: within ten guesses, the first query.
+# Sessions of five queries, walks on the public graph of related queries of icd10cm, with buckets
+# of 10; the attacker knows the graph and the rule, and has ten guesses at the first query.
 _WALK = 5
 _ALONE, _STAYS, _STAYS_LONGER, _WITHOUT = "5 %", "45 %", "24 %", "90 %"
 _MEASURED = (
-    "Related queries one after the other point at each other. Measured on icd10cm, with 90 groups"
-    f" of one size and all queries equally likely: after {_WALK} related queries an engine that"
-    f" knows everything has the first of them within ten guesses in about {_STAYS} of the cases,"
-    f" after one query in {_ALONE}. Staying with a group where a query is close to it does that"
-    f" (with stay=0.45 it is about {_STAYS_LONGER}); without staying it would be about {_WITHOUT}."
+    "Related queries in a row point at each other. Measured on icd10cm, with 90 groups of equal"
+    f" size and all queries equally likely: after {_WALK} related queries, an engine that knows"
+    f" everything guesses the first of them within ten guesses in about {_STAYS} of the cases,"
+    f" after one query in {_ALONE}. This is with reusing a group for queries close to it (with"
+    f" stay=0.45 it is about {_STAYS_LONGER}); without reuse it would be about {_WITHOUT}."
 )
 
 
 def results(common: Common, query: str, outcome: SearchOutcome) -> str:
-    """Return the results, and next to them what the engine saw."""
+    """Return the results, with what the engine saw."""
     notice, notice_kind = _notice(common, outcome)
     values = {
         "outcome": outcome,
@@ -61,9 +61,9 @@ def results(common: Common, query: str, outcome: SearchOutcome) -> str:
 
 
 class Item(NamedTuple):
-    """A result as it is shown; `file` opens it here, `href` leads elsewhere, or neither.
+    """A displayed result; `file` opens it here, `href` leads elsewhere, or neither.
 
-    The host comes first and whole, whatever the direction of the rest of the address.
+    The host comes first and is never cut, regardless of the direction of the rest of the address.
     """
 
     rank: int
@@ -76,7 +76,7 @@ class Item(NamedTuple):
 
     @classmethod
     def of(cls, result: ResultItem) -> "Item":
-        """Cut the texts of a result, and make a link of what is one."""
+        """Shorten the texts of a result, and link it if its address is safe."""
         link = None if result.path else link_of(result.id)
         name = cut(_spaced(result.title) or printable(result.id), _TITLE)
         text = cut(_spaced(result.text[: 4 * _SNIPPET]), _SNIPPET)
@@ -89,7 +89,7 @@ class Item(NamedTuple):
 
 
 def cut(text: str, length: int) -> str:
-    """Shorten a text at a word, and say so by an ellipsis.
+    """Shorten a text at a word boundary, with an ellipsis.
 
     >>> cut("one two three", 9), cut("one", 9), cut("abcdefghijkl", 9)
     ('one two…', 'one', 'abcdefghi…')
@@ -106,11 +106,11 @@ def _spaced(text: str) -> str:
 
 
 def _notice(common: Common, outcome: SearchOutcome) -> tuple[str, str]:
-    """Say in one line from whom the query was hidden, if from anybody, and how it is shown."""
+    """Return a line on what the engine saw, and its style."""
     if outcome.here:
         return HERE, "note"
     if outcome.plain:
-        return "Sent in clear, at your request: the engine read the query itself.", "warning"
+        return "The query itself was sent at your request, so the engine read it.", "warning"
     if common.own:
         return DEMONSTRATION, "warning"
     if common.standing == "stand-in":
@@ -119,25 +119,31 @@ def _notice(common: Common, outcome: SearchOutcome) -> tuple[str, str]:
 
 
 def _summary(outcome: SearchOutcome) -> str:
-    """Count the results, and those of them that plain search has."""
+    """Count the results, and those that a plain search shows."""
     if not outcome.results:
         return ""
     if outcome.plain:
         return f"{count(len(outcome.results), 'result')}."
     if outcome.back is None:
-        back = " How many of them plain search has is not known: the engine would have to see it."
+        back = (
+            " Their overlap with a plain search is unknown, because the engine would have to"
+            " see your query."
+        )
     elif not outcome.back[1]:
-        back = " Plain search finds nothing."
+        back = " A plain search finds nothing."
     else:
-        back = f" {outcome.back[0]} of the first {outcome.back[1]} of plain search are among them."
+        back = (
+            f" They include {outcome.back[0]} of the first {outcome.back[1]} results of a plain"
+            " search."
+        )
         if outcome.back_deep and outcome.back_deep[1]:
             back += (
-                f" Of plain search that puts as many documents in order ({outcome.depth:,}), it is"
-                f" {outcome.back_deep[0]} of {outcome.back_deep[1]}."
+                " Compared with a plain search that ranks as many documents"
+                f" ({outcome.depth:,}), it is {outcome.back_deep[0]} of {outcome.back_deep[1]}."
             )
         if not outcome.back[0]:
-            back += " Nearer to useful it finds more, and gives more away."
-    return f"{count(len(outcome.results), 'result')}, put in order on this machine.{back}"
+            back += " A more useful setting finds more, and reveals more."
+    return f"{count(len(outcome.results), 'result')}, re-ranked on this machine.{back}"
 
 
 class VariantRow(NamedTuple):
@@ -152,28 +158,28 @@ class VariantRow(NamedTuple):
 _OWN: tuple[MarkKind, ...] = ("same", "kept", "layout")
 _SAMPLES: dict[MarkKind, str] = {
     "changed": "changed",
-    "same": "drawn again",
+    "same": "sampled again",
     "unknown": "unknown",
     "kept": "kept",
 }
 
 
 def _seen_values(outcome: SearchOutcome) -> dict[str, object]:
-    """Return the variants, equal ones once, and what the marks in them mean.
+    """Return the distinct variants, and what the marks in them mean.
 
-    `clear` counts variants that hold words of the query and no others: they give it away.
+    `clear` counts variants that contain only words of the query, which give it away.
     """
     rows: dict[tuple[str, str], list[SentVariant]] = {}
-    for sent in outcome.seen:
-        rows.setdefault((sent.text, sent.gap), []).append(sent)
-    counts = Counter(mark.kind for sent in outcome.seen for mark in sent.marks)
+    for variant in outcome.seen:
+        rows.setdefault((variant.text, variant.gap), []).append(variant)
+    counts = Counter(mark.kind for variant in outcome.seen for mark in variant.marks)
     return {
         "variants": [
             VariantRow(text, same[0].marks, gap, len(same)) for (text, gap), same in rows.items()
         ],
         "variants_shown": _VARIANTS_SHOWN,
-        "different": _kinds(len(rows), len(outcome.seen)),
-        "clear": sum(all(mark.kind in _OWN for mark in sent.marks) for sent in outcome.seen),
+        "different": _distinct_note(len(rows), len(outcome.seen)),
+        "clear": sum(all(mark.kind in _OWN for mark in variant.marks) for variant in outcome.seen),
         "legend": [
             (kind, sample, counts[kind]) for kind, sample in _SAMPLES.items() if counts[kind]
         ],
@@ -181,17 +187,17 @@ def _seen_values(outcome: SearchOutcome) -> dict[str, object]:
     }
 
 
-def _kinds(different: int, of: int) -> str:
+def _distinct_note(different: int, of: int) -> str:
     if of == 1:
         return "."
     if different == of:
         return "; all different."
-    alike = f"{different:,} different" if different > 1 else "all alike"
+    alike = f"{different:,} different" if different > 1 else "all equal"
     return f"; {alike}. Equal ones are sent once."
 
 
 def _group_values(outcome: SearchOutcome) -> dict[str, object]:
-    """Return what is shown of a group of fixed texts, if one was sent."""
+    """Return what is shown of a cover group, if one was sent."""
     group = outcome.cover
     if group is None:
         return {"exact": None, "tracks_shown": _TRACKS_SHOWN}
@@ -208,26 +214,28 @@ def _group_values(outcome: SearchOutcome) -> dict[str, object]:
 
 
 def _session(outcome: SearchOutcome, group: GroupView) -> str:
-    """Say which searches the engine can link, going by what was really sent."""
+    """Return which searches the engine can link, based on what was really sent."""
     if not outcome.sent:
-        return "Nothing new: nothing was sent, the answers were remembered here."
+        return (
+            "Nothing new: nothing was sent, because the answers were remembered on this machine."
+        )
     if group.stayed:
         return (
-            "This query is close to an earlier one, and its group was sent again: the engine sees"
-            " that something near it was asked, and no other group."
+            "This query is close to an earlier one, and its group was sent again: the engine"
+            " learns that something similar was searched, but sees no other group."
         )
     if outcome.reused:
         return "Nothing new: the same group as for this query before."
     if group.session:
         return (
-            "Another group than shortly before: the engine can put the two together. Texts near"
-            " the one before would have stayed with it, and are not counted in the risk above."
+            "A different group than shortly before: the engine can link the two. Texts close to"
+            " the previous group would have reused it, and are not counted in the risk above."
         )
-    return "The engine can put this group together with those that it saw before."
+    return "The engine can link this group with those that it saw before."
 
 
 def _stop(common: Common, outcome: SearchOutcome) -> Stop | None:
-    """Return the stop that was searched with, or None if the setting is no stop."""
+    """Return the slider setting of the search, or None if it is not on the slider."""
     place = None if outcome.plain else common.plane.place(outcome.setting)
     if place is None:
         return None
@@ -236,16 +244,16 @@ def _stop(common: Common, outcome: SearchOutcome) -> Stop | None:
 
 
 def _costs(outcome: SearchOutcome, *, own: bool) -> list[tuple[str, str]]:
-    """List what was spent now and all in all, and what went to the engine.
+    """Return what was spent now and in total, and what was sent to the engine.
 
-    `own` marks a demonstration on the user's own documents, in which nothing is sent.
+    `own` marks a demonstration on the user's own documents, where nothing is sent.
     """
     spent = amount(outcome.spent) if outcome.cover is None else bits(outcome.bits)
-    pairs = [("Searched with" if own else "Sent now", _sent(outcome)), ("Newly spent", spent)]
+    pairs = [("Searched with" if own else "Sent now", _sent_text(outcome)), ("Newly spent", spent)]
     if not outcome.plain:
-        pairs.append(("This query in all", str(outcome.cost)))
+        pairs.append(("This query in total", str(outcome.cost)))
     if not outcome.plain and outcome.cover is None:
-        shared = f", {outcome.shared:,} of them drawn for related queries before"
+        shared = f", {outcome.shared:,} of them sampled for related queries before"
         words = f"{outcome.words:,}{shared if outcome.shared else ''}"
         pairs.append(("Words replaced", words))
     if outcome.earlier:
@@ -255,9 +263,9 @@ def _costs(outcome: SearchOutcome, *, own: bool) -> list[tuple[str, str]]:
     return pairs
 
 
-def _sent(outcome: SearchOutcome) -> str:
+def _sent_text(outcome: SearchOutcome) -> str:
     if outcome.plain:
-        return "the query, in clear" if outcome.sent else "nothing: its answer was remembered"
+        return "the query itself" if outcome.sent else "nothing: its answer was remembered"
     different = len({sent.text for sent in outcome.seen})
     noun = "variant" if outcome.cover is None else "text"
     if outcome.sent >= different:

@@ -1,10 +1,10 @@
-"""Layout shared by all pages: the templates, the navigation, and the pages for errors.
+"""Layout shared by all pages: templates, navigation, and error pages.
 
-To add a page, add one row here, or in another package an entry point in the group ``veil.pages``:
+To add a page, add a row here, or in another package an entry point in the group ``veil.pages``:
 ``risk-map = "package.module:function"`` is the page *Risk map* at ``/risk-map``. The function
-receives the query of the address, as ``{"day": "today"}``, and returns the HTML of the content; it
-must escape what it quotes there. It is loaded when the page is first asked for, runs behind the
-guard, the token and the headers of all other pages, and may block.
+receives the query of the URL, such as ``{"day": "today"}``, and returns the HTML of the content;
+it must escape what it quotes there. It is loaded on first use, runs behind the access control and
+headers of all other pages, and may block.
 """
 
 import math
@@ -34,9 +34,9 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 class Page(NamedTuple):
-    """A page: its address, its label, and its function, as ``module:function``.
+    """A page: its path, its label, and its function, as ``module:function``.
 
-    A `whole` page belongs to this package and answers the request itself.
+    A `whole` page belongs to this package and returns the complete response.
     """
 
     path: str
@@ -64,12 +64,12 @@ def all_pages() -> tuple[Page, ...]:
         path = f"/{point.name}"
         if not _NAME.fullmatch(point.name):
             raise UnknownNameError(
-                f"The page {point.value} must have a name of small letters, digits and hyphens;"
-                " rename its entry point."
+                f"The page {point.value} must have a name of lower-case letters, digits and"
+                " hyphens. Rename its entry point."
             )
         if path in (*_TAKEN, *(page.path for page in pages)):
             raise UnknownNameError(
-                f"The page {point.value} cannot be at {path}, which is taken; rename its entry"
+                f"The page {point.value} must not be at {path}, which is taken. Rename its entry"
                 " point."
             )
         pages.append(Page(path, point.name.replace("-", " ").capitalize(), point.value))
@@ -78,14 +78,14 @@ def all_pages() -> tuple[Page, ...]:
 
 _WHERE: dict[Locality, str] = {
     "own": ", on this machine: your queries do not leave it.",
-    "stand-in": ", on this machine in place of one elsewhere: variants do not leave it.",
+    "stand-in": ", on this machine in place of a remote engine: variants do not leave it.",
     "elsewhere": ": variants leave this machine.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What every page shows: the engine, the budget, and the stops of the slider.
+    """The data of every page: the engine, the budget, and the slider.
 
     Attributes
     ----------
@@ -94,11 +94,11 @@ class Common:
     budget
         What was spent in the last 24 hours, and the limit.
     plane
-        The measured plane that the slider moves along.
+        The measured plane of the slider.
     stop
         Position of the slider: an index into ``plane.stops``.
     standing, collection
-        What the engine is to the user, and the name of the documents that it searches here.
+        Locality of the engine, and the name of the documents searched here.
     """
 
     engine: str
@@ -111,22 +111,22 @@ class Common:
 
     @property
     def own(self) -> bool:
-        """Whether the user's own documents are searched, on this machine."""
+        """Whether the user's own documents on this machine are searched."""
         return self.standing == "own"
 
     @property
     def foreign(self) -> bool:
-        """Whether the figures of the plane were measured on other documents, or not here."""
+        """Whether the plane was measured on other documents than those searched here."""
         return self.collection != self.plane.collection
 
     @property
     def where(self) -> str:
-        """What leaves this machine, as the end of the sentence that names the engine."""
+        """What leaves this machine, as the end of a sentence about the engine."""
         return _WHERE[self.standing]
 
 
 class Bar(NamedTuple):
-    """The numbers of a drawn bar, as its template writes them."""
+    """The numbers of a bar, as written in its template."""
 
     value: str
     width: str
@@ -134,7 +134,7 @@ class Bar(NamedTuple):
 
 
 def bar(value: float, within: tuple[float, float] | None, level: float | None) -> Bar:
-    """Place a value from 0 to 1, its interval as a whisker, and a level as a dashed line.
+    """Return a bar for a value from 0 to 1, with its interval and a reference level.
 
     >>> bar(0.25, None, 0.5)
     Bar(value='0.25', width='25%', lines=(('level', '50%', '0%', '50%', '100%'),))
@@ -178,14 +178,14 @@ _ENVIRONMENT.filters |= {"bar": bar, "brief": brief} | {
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
-    """Return a page of ``web/templates``, in which every text is escaped."""
+    """Return a page of ``web/templates``, with every text escaped."""
     return _ENVIRONMENT.get_template(template).render(values)
 
 
 def trusted(html: str) -> Markup:
-    """Mark HTML as safe: drawings of our own kit, and the content of an installed page.
+    """Mark HTML as safe: our drawings, and the content of an installed page.
 
-    No other function does so, and nothing that a user or an engine wrote may pass through here.
+    No other function does so, and nothing written by a user or an engine may pass through here.
     """
     return Markup(html)  # noqa: S704 - see above
 
@@ -210,14 +210,14 @@ _PLACES: dict[Back, str | None] = {"": None, "again": "", "home": "/"}  # "": th
 
 
 def entrance(*, wrong: bool = False, back: Back = "") -> str:
-    """Return the page that says how to get in; it is the same whatever was asked for.
+    """Return the page that explains how to get in; it does not depend on the request.
 
-    `back` is the link to follow if another site led here: browsers withhold the cookie then, and
-    send it once our own page leads on.
+    `back` is the link to follow if another site led here: browsers then withhold the cookie until
+    our own page leads on.
     """
     return render("entrance.html", {"wrong": wrong, "back": _PLACES[back]})
 
 
 def entered() -> str:
-    """Return a page that leads on to the search box at once."""
+    """Return a page that redirects to the search form."""
     return render("entered.html", {})

@@ -1,4 +1,4 @@
-"""The stops of the slider in words: their setting, their measured or exact risk, their utility."""
+"""The settings of the slider in words: mechanism, measured or exact risk, utility."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from veil.web.pages.words import count, figures, share, share_at_most, shares
 
 GUESSES = 10
 _SPACE = "\N{NO-BREAK SPACE}"
-_FEW = (1_000, 100)  # lists of possible queries that are short
+_FEW = (1_000, 100)  # sizes of short lists of possible queries
 _PRIORS = ("all equally likely", "popular ones likelier")
 
 
@@ -26,10 +26,10 @@ _PRIORS = ("all equally likely", "popular ones likelier")
 class Exact:
     """How often an engine that knows everything but the query is right within ten guesses.
 
-    `groups` are what it can tell apart, `queries` how many are possible and equally likely.
-    `at_most` says that the share is a bound, as the queries need not be spread over the groups as
-    the texts of the table are. Of the texts themselves `odds` has the share by each prior, and
-    `share` is the one where all are equally likely.
+    `groups` is the number of groups it can distinguish, `queries` the number of possible queries,
+    all equally likely. `at_most` means that the share is an upper bound, because the queries may
+    be distributed over the groups differently from the texts of the table. For the texts
+    themselves, `odds` has the share under each prior, and `share` is for equally likely texts.
     """
 
     groups: int
@@ -40,7 +40,7 @@ class Exact:
 
     @property
     def bars(self) -> tuple[tuple[float, str, str], ...]:
-        """The value, its words and the prior of each bar; an exact risk has no interval."""
+        """The value, label and prior of each bar; an exact risk has no interval."""
         bars = [(self.share, self.shown, _PRIORS[0])]
         popular = self.odds.popular if self.odds else None
         if popular is not None:
@@ -49,7 +49,7 @@ class Exact:
 
     @property
     def words(self) -> str:
-        """The risk by each prior in a few words."""
+        """The risk under each prior in a few words."""
         return ", ".join(f"{shown} if {prior}" for _, shown, prior in self.bars)
 
     @property
@@ -60,17 +60,17 @@ class Exact:
             for queries in _FEW
             if queries < self.queries
         ]
-        possible = "Possible queries are the texts of the table: your own may be others."
+        possible = "Possible queries are the texts of the table; yours may be different."
         if not cases:
             return possible
         return (
-            f"{possible} Who can list fewer, all equally likely, is right more often:"
-            f" {', '.join(cases)}."
+            f"{possible} An attacker who can list fewer, all equally likely, is right more"
+            f" often: {', '.join(cases)}."
         )
 
     @property
     def shown(self) -> str:
-        """The share; a bound is never rounded down."""
+        """The share; an upper bound is never rounded down."""
         return _rounded_up(self.share) if self.at_most else share(self.share)
 
     def __str__(self) -> str:
@@ -88,12 +88,12 @@ def _rounded_up(value: float) -> str:
 
 
 def exact_of(stop: SliderStop) -> Exact | None:
-    """Return the exact risk of a stop; None if it has none, or the table is not there yet."""
+    """Return the exact risk of a setting; None if it is unknown or the table is not built yet."""
     if stop.setting.mechanism.partition("(")[0].strip() != Cover.name:
-        return None  # nor is it looked for among all packages that are installed
+        return None  # avoids searching all installed packages
     try:
         mechanism = QUERY_MECHANISMS.parse(stop.setting.mechanism)
-    except VeilError:  # a parameter that has another range now
+    except VeilError:  # the range of a parameter has changed
         return None
     if not isinstance(mechanism, Cover) or math.isinf(mechanism.guarantee.bits):
         return None
@@ -105,7 +105,7 @@ def exact_of(stop: SliderStop) -> Exact | None:
 
 
 def exact_group(group: GroupView) -> Exact:
-    """Return the exact risk of a group that was sent: every text of the table may be the query."""
+    """Return the exact risk of a group that was sent; any text of the table may be the query."""
     return _of_odds(group.groups, group.odds)
 
 
@@ -114,12 +114,12 @@ def _of_odds(groups: int, odds: Odds) -> Exact:
 
 
 _UNKNOWN = "not measured in this audit"
-_OFTEN = 0.1  # of the queries: above it, going out in clear is a warning
-_NEAR = 1e-6  # a share of n queries, times n, is a whole number up to rounding
+_OFTEN = 0.1  # a larger share of queries sent word for word gives a warning
+_NEAR = 1e-6  # tolerance for a share of n queries, times n, to be an integer
 _COVER = (
-    "Until it is moved, the slider stands at cover, whose risk needs no audit: it is exact for an"
-    " engine that knows the mechanism, its table and all possible queries, and it is told for ten"
-    " guesses, where that of other stops is for one."
+    "By default, the slider is at cover, whose risk needs no audit: it is exact for an engine"
+    " that knows the mechanism, its table and all possible queries. It is for ten guesses, that"
+    " of other settings is for one."
 )
 _SUCCESS = {
     "lazy": "guessed at once",
@@ -129,8 +129,8 @@ _SUCCESS = {
 }
 
 
-def named(setting: Configuration) -> str:
-    """Name a setting.
+def setting_text(setting: Configuration) -> str:
+    """Return a setting in words.
 
     >>> named(Configuration("cmp(epsilon=5.0)", 20))
     'cmp(epsilon=5.0), 20 variants'
@@ -140,16 +140,16 @@ def named(setting: Configuration) -> str:
 
 @dataclass(frozen=True)
 class Stop:
-    """A stop of the slider, as the templates show it.
+    """A setting of the slider, as shown by the templates.
 
     Attributes
     ----------
     place, last
-        Its index, and that of the last stop.
+        Its index, and that of the last setting.
     stop
-        Its setting, with what the audit measured.
+        The setting, with the figures of the audit.
     exact
-        Its exact risk, or None if it has none.
+        Its exact risk, or None.
     """
 
     place: int
@@ -159,17 +159,17 @@ class Stop:
 
     @property
     def setting(self) -> Configuration:
-        """The mechanism, and how many variants are sent."""
+        """The mechanism and the number of variants."""
         return self.stop.setting
 
     @property
     def bare_text(self) -> str:
-        """Which stop it is, without anything that was measured on other documents."""
-        return f"Stop {self.place + 1} of {self.last + 1}: {named(self.setting)}"
+        """Number and mechanism, without anything measured on other documents."""
+        return f"Setting {self.place + 1} of {self.last + 1}: {setting_text(self.setting)}"
 
     @property
     def text(self) -> str:
-        """The whole stop in one sentence, as the value of the slider."""
+        """The whole setting in a sentence, as the value of the slider."""
         row = self.stop.utility
         useful = f"{row.score:.2f}{self.utility_interval}" if self.stop.measured else _UNKNOWN
         risk = f"{share(self.stop.risk.score)}{self.risk_interval}"
@@ -179,12 +179,12 @@ class Stop:
 
     @property
     def risk_interval(self) -> str:
-        """The interval of the risk in brackets, or nothing."""
+        """The interval of the risk in brackets, or ""."""
         return _bracketed(shares(self.stop.risk.low, self.stop.risk.high))
 
     @property
     def utility_interval(self) -> str:
-        """The interval of the utility in brackets, or nothing."""
+        """The interval of the utility in brackets, or ""."""
         return _bracketed(figures(self.stop.utility.low, self.stop.utility.high))
 
     @property
@@ -194,28 +194,28 @@ class Stop:
 
     @property
     def often_clear(self) -> bool:
-        """Whether so many queries went out word for word that it is a warning."""
+        """Whether so many queries were sent word for word that a warning is shown."""
         return self.stop.clear is not None and self.stop.clear.score >= _OFTEN
 
     @property
     def warning(self) -> str:
-        """Which attackers were not tried on it, under its short name."""
+        """The attackers that were not tried, with the short name of the mechanism."""
         spec = self.setting.mechanism
         return self.stop.warning.replace(spec, brief(spec))
 
     def guessed(self, *, sized: bool) -> str:
-        """Say how often the attacker of the audit succeeded; `sized` adds the size of its log."""
+        """Return how often the audit's attacker succeeded; `sized` adds the size of its log."""
         row = self.stop.risk
         interval = shares(row.low, row.high)
         result = f"{share(row.score)}{f', 95 % interval {interval}' if interval else ''}"
         attacker = _attacker(self.stop) if sized else "an engine with a log"
-        return f"In the audit {attacker} {_success(row)} ({result})."
+        return f"In the audit, {attacker} {_success(row)} ({result})."
 
     @property
     def bounded(self) -> str:
-        """What the risk is at most, and for which queries and attackers."""
+        """An upper bound of the risk, and the queries and attackers it holds for."""
         if not math.isfinite(self.stop.upper):
-            return "What it is at most is not known."
+            return "No upper bound is known."
         return (
             f"It is at most {share_at_most(self.stop.upper)} with 97.5 % confidence, for queries"
             " like those of the audit and attackers like those tried in it."
@@ -223,7 +223,7 @@ class Stop:
 
 
 def stops_of(plane: MeasuredPlane) -> tuple[Stop, ...]:
-    """Return all stops of the slider, from private to useful."""
+    """Return all settings of the slider, from private to useful."""
     last = len(plane.stops) - 1
     return tuple(Stop(place, last, stop, exact_of(stop)) for place, stop in enumerate(plane.stops))
 
@@ -233,7 +233,7 @@ def search_values(
 ) -> dict[str, object]:
     """Return the values of ``search-form.html``.
 
-    `focus` puts the cursor into the box; `shown` unfolds the demonstration on the user's own
+    `focus` puts the cursor into the form; `shown` unfolds the demonstration on the user's own
     documents.
     """
     stops = stops_of(common.plane)
@@ -245,20 +245,20 @@ def search_values(
 
 
 def sources(plane: MeasuredPlane) -> Sequence[str]:
-    """Say where the stops were measured, and what that does not show."""
+    """Return where the settings were measured, and the limits of that."""
     where = f"an audit {plane.origin}" if plane.shipped else f"the audit in {plane.origin}"
     sentences = [
         plane.note,
-        f"From {where}: {_cases(plane)} of the collection {plane.collection} were put to"
+        f"From {where}: {_cases(plane)} of the collection {plane.collection}, with the engine"
         f" {plane.engine}.{_log(plane)}",
-        "Risk is how often the best attacker’s first guess was the query, with all queries of its"
-        " log equally likely. Utility is nDCG@10: 1"
-        f" is a perfect order of results{_plain(plane.plain)}.",
-        "Stops are the best of all that were tried, so that some owe their place to luck; the"
-        " confidence holds for each by itself.",
+        "Risk is how often the best attacker’s first guess was the query, with all queries of"
+        " its log equally likely. Utility is nDCG@10: 1 is a perfect"
+        f" ranking{_plain_text(plane.plain)}.",
+        "The settings are the best of all that were tried, so some owe their place to luck; the"
+        " confidence is for each setting separately.",
         _COVER if any(not stop.measured for stop in plane.stops) else RULE,
-        "Your engine and your queries may differ from those of the audit: ‘veil audit’ measures"
-        " what you name.",
+        "Your engine and your queries may differ from those of the audit. Run ‘veil audit’ to"
+        " measure yours.",
     ]
     return [sentence for sentence in sentences if sentence]
 
@@ -274,7 +274,7 @@ def _success(row: Row) -> str:
     whole = row.n > 0 and math.isfinite(hits) and abs(hits - round(hits)) <= _NEAR * row.n
     which = f"{round(hits):,} of {count(row.n, 'query', 'queries')}" if whole else "queries"
     if row.kind == "recovery":
-        return f"restored {which} as a whole"
+        return f"restored {which} completely"
     if row.measure == "lazy":
         return f"guessed {which} at the first guess"
     if row.measure == "active":
@@ -296,7 +296,7 @@ def _log(plane: MeasuredPlane) -> str:
     )
 
 
-def _plain(row: Row | None) -> str:
+def _plain_text(row: Row | None) -> str:
     return f", and plain search reached {row.score:.2f}, the dashed line" if row else ""
 
 

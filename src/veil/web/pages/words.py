@@ -1,4 +1,4 @@
-"""Numbers, times and budgets in the words of the pages; every function here is a filter."""
+"""Numbers, times and budgets as shown on pages; every function here is a template filter."""
 
 import math
 from datetime import datetime
@@ -10,7 +10,7 @@ _SPACE = "\N{NO-BREAK SPACE}"
 
 
 def amount(value: float) -> str:
-    """Write what was or may be spent.
+    """Format an amount of epsilon.
 
     >>> amount(720.0), amount(10000.0), amount(0.25), amount(float("inf"))
     ('720', '10,000', '0.25', 'without bound')
@@ -22,7 +22,7 @@ def amount(value: float) -> str:
 
 
 def bits(value: float) -> str:
-    """Write an amount of leakage.
+    """Format an amount of leakage.
 
     >>> bits(6.4919), bits(0.0), bits(300.0), bits(1.0), bits(float("inf"))
     ('6.49 bits', 'no bits', '300 bits', '1 bit', 'bits without bound')
@@ -34,7 +34,7 @@ def bits(value: float) -> str:
 
 
 def count(value: int, noun: str, plural: str = "") -> str:
-    """Write a number with its noun.
+    """Format a number with its noun.
 
     >>> count(1, "variant"), count(12345, "query", "queries"), count(0, "word")
     ('1 variant', '12,345 queries', 'no words')
@@ -44,7 +44,7 @@ def count(value: int, noun: str, plural: str = "") -> str:
 
 
 def ordinal(value: int) -> str:
-    """Write a place in an order.
+    """Format a rank.
 
     >>> [ordinal(place) for place in (1, 2, 3, 4, 11, 112, 1023)]
     ['1st', '2nd', '3rd', '4th', '11th', '112th', '1,023rd']
@@ -54,7 +54,7 @@ def ordinal(value: int) -> str:
 
 
 def share(value: float) -> str:
-    """Write a share so that it stays on one line.
+    """Format a share so that it is not broken across lines.
 
     >>> share(0.15).replace(_SPACE, " "), share(0.0312).replace(_SPACE, " ")
     ('15 %', '3.1 %')
@@ -63,7 +63,7 @@ def share(value: float) -> str:
 
 
 def share_at_most(value: float) -> str:
-    """Write a bound of a share, rounded up: it must not become a lower one.
+    """Format an upper bound of a share, rounded up.
 
     >>> share_at_most(0.2401).replace(_SPACE, " "), share_at_most(2.0).replace(_SPACE, " ")
     ('25 %', '100 %')
@@ -74,7 +74,7 @@ def share_at_most(value: float) -> str:
 
 
 def shares(low: float, high: float) -> str:
-    """Write an interval of shares, or nothing when it is not known.
+    """Format an interval of shares; "" if it is unknown.
 
     >>> shares(0.0812, 0.24).replace(_SPACE, " "), shares(float("nan"), 1.0)
     ('8.1–24 %', '')
@@ -85,7 +85,7 @@ def shares(low: float, high: float) -> str:
 
 
 def figures(low: float, high: float) -> str:
-    """Write an interval of figures from 0 to 1, or nothing when it is not known.
+    """Format an interval of figures from 0 to 1; "" if it is unknown.
 
     >>> figures(0.5, 0.625)
     '0.50–0.62'
@@ -96,7 +96,7 @@ def figures(low: float, high: float) -> str:
 
 
 def moment(when: datetime) -> str:
-    """Write a time by the clock of this machine.
+    """Format a time in the time zone of this machine.
 
     >>> moment(datetime(2026, 11, 16, 9, 5))
     '2026-11-16 09:05'
@@ -105,7 +105,7 @@ def moment(when: datetime) -> str:
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """Name several things.
+    """Join names in a sentence.
 
     >>> listed(("bayes",)), listed(("a", "b", "c"))
     ('bayes', 'a, b and c')
@@ -115,7 +115,7 @@ def listed(names: tuple[str, ...]) -> str:
 
 
 def leaked_text(budget: Budget) -> str:
-    """Say how many bits were given away of how many.
+    """Return how many bits were spent, and the limit.
 
     >>> leaked_text(Budget("2026-11-16", 0.0, 10000.0, bits=6.5, bits_limit=300.0))
     '6.5 of 300 bits'
@@ -130,7 +130,7 @@ def leaked_text(budget: Budget) -> str:
 
 
 def spent_text(budget: Budget) -> str:
-    """Say what was spent of what.
+    """Return how much epsilon was spent, and the limit.
 
     >>> spent_text(Budget("2026-11-16", 720.0, 10000.0))
     'Last 24 hours: 720 of 10,000 spent'
@@ -139,17 +139,17 @@ def spent_text(budget: Budget) -> str:
     >>> spent_text(Budget("2026-11-16", 0.0, 10000.0, 2))
     'Last 24 hours: 0 of 10,000 spent, and 2 releases without a bound'
     """
-    besides = (
+    unproved = (
         f", and {count(budget.unproved, 'release')} without a bound" if budget.unproved else ""
     )
     if budget.limit is None:
-        return f"Last 24 hours: {amount(budget.spent)} spent{besides}, no limit is set"
+        return f"Last 24 hours: {amount(budget.spent)} spent{unproved}, no limit is set"
     if is_spent(budget):
         free = f"; some of it comes free at {moment(budget.free)}" if budget.free else ""
-        return f"Last 24 hours: all of {amount(budget.limit)} spent{besides}{free}"
-    return f"Last 24 hours: {amount(budget.spent)} of {amount(budget.limit)} spent{besides}"
+        return f"Last 24 hours: all of {amount(budget.limit)} spent{unproved}{free}"
+    return f"Last 24 hours: {amount(budget.spent)} of {amount(budget.limit)} spent{unproved}"
 
 
 def is_spent(budget: Budget) -> bool:
-    """Whether nothing is left."""
+    """Return whether nothing is left."""
     return budget.left is not None and budget.left <= 0

@@ -1,7 +1,7 @@
 "use strict";
 
-// A question goes to the server that this page came from; a noisy answer comes back. Numbers are
-// drawn with the standard deviation of their noise, on one scale for each column.
+// Sends a question to the server of this page, and shows the noisy answer. Numbers are
+// drawn with the standard deviation of their noise, on one scale per column.
 
 (() => {
   const at = (name) => document.getElementById(`database-${name}`);
@@ -21,7 +21,7 @@
     return Number.isInteger(value) ? value.toLocaleString("en") : Number(value.toPrecision(6)).toLocaleString("en");
   }
 
-  // As the server writes it: 1e-06.
+  // Formatted like the server does: 1e-06.
   function tiny(value) {
     const rounded = Number(value.toPrecision(6));
     return rounded && rounded < 1e-4 ? rounded.toExponential().replace(/e-(\d)$/, "e-0$1") : String(rounded);
@@ -50,7 +50,7 @@
     at("left").textContent = `epsilon ${shown(state.left)} of ${shown(state.epsilon)} left${delta}`;
   }
 
-  // A bar from 0 to the value, and a whisker of one standard deviation to both sides.
+  // A bar from 0 to the value, and a whisker of one standard deviation on both sides.
   function bar(value, error, least, most) {
     const space = "http://www.w3.org/2000/svg";
     const wide = 120;
@@ -126,11 +126,11 @@
 
   function answered(answer) {
     const parts = [table(answer)];
-    if (!answer.rows.length) parts.push(made("p", "No group is told of."));
+    if (!answer.rows.length) parts.push(made("p", "No groups are reported."));
     parts.push(made("p", `± and the line are one standard deviation of the noise. ${answer.cost.says}.`, { class: "hint" }));
     parts.push(made("p", answer.cost.caveat, { class: "hint" }));
     if (answer.threshold !== null) {
-      parts.push(made("p", `Groups are told of from ${shown(answer.threshold)} units on, in noisy numbers.`, { class: "hint" }));
+      parts.push(made("p", `Groups are reported from a noisy count of ${shown(answer.threshold)} units.`, { class: "hint" }));
     }
     return parts;
   }
@@ -140,7 +140,7 @@
     run("/api/dp/sql", answered, "Asking …");
   });
   at("explain").addEventListener("click", () => {
-    run("/api/dp/explain", (answer) => [made("pre", answer.says)], "Looking …");
+    run("/api/dp/explain", (answer) => [made("pre", answer.says)], "Explaining …");
   });
   at("examples").addEventListener("change", () => {
     if (at("examples").value) at("query").value = at("examples").value;

@@ -1,9 +1,9 @@
 "use strict";
 
-// The pages work without this: it keeps words beside the slider, says that a search runs, and
-// listens to a few keys.
+// The pages work without this script: it updates the text next to the slider, shows that a search
+// is running, and handles a few keys.
 
-// A query that came with an address, as from the browser's search bar, need not stay in it.
+// Remove a query from the address, such as one from the browser's search bar.
 if (location.pathname === "/search" && location.search) {
   history.replaceState(null, "", "/search");
 }
@@ -20,10 +20,10 @@ function show() {
 
 if (slider) {
   slider.addEventListener("input", show);
-  addEventListener("pageshow", show); // a browser may bring back an older place of the slider
+  addEventListener("pageshow", show); // a browser may restore an older position of the slider
 }
 
-// Going back brings the words that were typed later; the results are those of the words before.
+// Going back restores words typed later; the results belong to the earlier ones.
 addEventListener("pageshow", () => {
   const box = document.querySelector("main.answer input[type='search']");
   if (box) box.value = box.defaultValue;
@@ -61,7 +61,7 @@ const results = [...document.querySelectorAll(".results li")].map((one) => {
 });
 const BY = { ArrowDown: 1, ArrowUp: -1 };
 
-// The arrows go from the box to the results and on among them; elsewhere they scroll.
+// The arrow keys move from the search form to the results and between them; elsewhere they scroll.
 function step(event) {
   const shown = results.filter((one) => one.getClientRects().length);
   const at = shown.indexOf(document.activeElement);

@@ -1,7 +1,7 @@
 "use strict";
 
-// A file is read here, measured and masked by the server that this page came from, and drawn. What
-// is downloaded is what was drawn: both come of one answer.
+// A file is read here, measured and masked by the server of this page, and drawn. The download
+// is what was drawn: both come from the same answer.
 
 (() => {
   const at = (name) => document.getElementById(`places-${name}`);
@@ -10,7 +10,7 @@
   let points = null;
   let addresses = null;
   let stops = [];
-  let turn = 0; // answers to older questions are not shown
+  let turn = 0; // answers to older requests are ignored
 
   function say(words) { told.textContent = words; }
 
@@ -18,7 +18,7 @@
     const [file] = input.files;
     if (!file) return null;
     if (file.size > largest) {
-      throw new Error("The file is too large for this page; use 'veil places' in a terminal.");
+      throw new Error("The file is too large for this page. Try 'veil places' in a terminal.");
     }
     const format = /json$/i.test(file.name) ? "geojson" : "csv";
     return { text: await file.text(), format };
@@ -57,8 +57,8 @@
     at("spec").textContent = now.spec;
     at("stop").setAttribute("aria-valuetext", now.spec);
     at("figures").textContent =
-      `Who knows the method and ${addresses ? "the addresses" : "just these places"} identifies`
-      + ` ${(100 * now.risk).toFixed(1)} % at one guess; utility ${now.utility.toFixed(3)}.`;
+      `An attacker who knows the mechanism and ${addresses ? "the addresses" : "only these places"} identifies`
+      + ` ${(100 * now.risk).toFixed(1)} % with one guess; utility ${now.utility.toFixed(3)}.`;
     for (const spot of document.querySelectorAll("#places-plane .point")) {
       spot.classList.toggle("chosen", spot.dataset.stop === at("stop").value);
     }

@@ -1,7 +1,7 @@
 "use strict";
 
-// The planes can be read without this; it shows one at a time, and lets the keyboard go from
-// point to point. It runs before the script of the drawings, which takes the titles away.
+// The planes are readable without this script; it shows one at a time, and lets the keyboard move
+// from point to point. It runs before the script of the drawings, which removes the titles.
 
 (() => {
   const planes = document.querySelector(".planes");
@@ -35,7 +35,7 @@
     return !spot.closest(".hidden") && (spot.dataset.stop !== undefined || !spot.closest(".rest"));
   }
 
-  // One point of each plane is in the order of the tab key; arrows go on from there.
+  // The tab key reaches one point of each plane; the arrow keys move on from there.
   function move(spots, from, by) {
     const shown = spots.filter(seen);
     const next = shown[(shown.indexOf(from) + by + shown.length) % shown.length];
@@ -54,8 +54,8 @@
     for (const spot of spots) {
       const stop = spot.dataset.stop !== undefined;
       const words = spot.querySelector("title");
-      if (stop) words.textContent += `\nstop ${Number(spot.dataset.stop) + 1} of the slider`;
-      if (stop) words.textContent += spot === now ? ", chosen now" : ": press Enter to use it";
+      if (stop) words.textContent += `\nsetting ${Number(spot.dataset.stop) + 1} of the slider`;
+      if (stop) words.textContent += spot === now ? ", selected" : ": press Enter to use it";
       spot.classList.toggle("chosen", spot === now);
       spot.setAttribute("role", stop ? "link" : "img");
       spot.setAttribute("aria-label", words.textContent);

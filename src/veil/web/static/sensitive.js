@@ -1,11 +1,11 @@
 "use strict";
 
-// One search, asked twice of the server that this page came from: as somebody who is not cleared,
-// and as somebody who is. What the left side shows comes of the first answer alone.
+// One search, sent twice to the server of this page: without clearance and with clearance.
+// The left side is from the first answer only.
 
 (() => {
   const at = (name) => document.getElementById(`sensitive-${name}`);
-  let turn = 0; // answers to older questions are not shown
+  let turn = 0; // answers to older requests are ignored
 
   function made(name, content, more = {}) {
     const node = document.createElement(name);
@@ -41,9 +41,9 @@
   }
 
   function likely(one) {
-    if (one.label === true) return "a human says: sensitive";
-    if (one.label === false) return "a human says: not sensitive";
-    if (one.p === null) return "p is not known";
+    if (one.label === true) return "labelled sensitive";
+    if (one.label === false) return "labelled not sensitive";
+    if (one.p === null) return "p is unknown";
     return `p = ${one.p.toFixed(2)}`;
   }
 
@@ -51,7 +51,7 @@
     const hidden = one.rank === null;
     const made = item(one, [
       [likely(one), "mark"],
-      hidden ? ["not shown to others", "withheld"] : [`rank ${one.rank} for others`, "mark"],
+      hidden ? ["withheld from others", "withheld"] : [`rank ${one.rank} for others`, "mark"],
     ]);
     if (hidden) made.classList.add("sensitive-hidden");
     return made;
@@ -59,12 +59,12 @@
 
   function show(left, right) {
     at("left").replaceChildren(...left.shown.map((one) => item(one, [])));
-    at("left-total").textContent = left.total ? counted(left.total, "result") : "Nothing is found.";
+    at("left-total").textContent = left.total ? counted(left.total, "result") : "No results.";
     at("caveat").textContent = `${left.strategy}: ${left.cost.caveat}`;
     at("right").replaceChildren(...right.shown.map(seen));
     at("right-total").textContent = right.total
-      ? `${counted(right.total, "result")}; of those below, ${right.withheld} not shown to others`
-      : "Nothing is found.";
+      ? `${counted(right.total, "result")}; of those below, ${right.withheld} withheld from others`
+      : "No results.";
     at("found").hidden = false;
   }
 

@@ -1,7 +1,7 @@
 "use strict";
 
-// A file is read here, measured and protected by the server that this page came from, and drawn.
-// What is downloaded is what was measured and drawn: all of it comes of one answer.
+// A file is read here, measured and protected by the server of this page, and drawn.
+// The download is what was measured and drawn: all of it comes from the same answer.
 
 (() => {
   const at = (name) => document.getElementById(`tables-${name}`);
@@ -11,9 +11,9 @@
     other: "other",
   };
   let text = null;
-  let roles = null; // by column; null: as is proposed
+  let roles = null; // by column; null: as proposed
   let stops = [];
-  let turn = 0; // answers to older questions are not shown
+  let turn = 0; // answers to older requests are ignored
 
   function say(sentence) { at("told").textContent = sentence; }
 
@@ -50,15 +50,15 @@
       element("div", [element("dt", term), element("dd", figure)])));
   }
 
-  // Of a table as it is, or of a release.
+  // For an unprotected table, or a release.
   function exposed(stand) {
     if (stand.k === null) return [["Rows", counted(stand.rows)]];
     const any = stand.k_any === null ? ""
-      : `; ${counted(stand.k_any)} if an empty cell may be anything`;
+      : `; ${counted(stand.k_any)} if a missing value may be any value`;
     return [
       ["Rows", counted(stand.rows)],
-      ["Alone", `${counted(stand.uniques)} (${percent(stand.uniques / stand.rows)})`],
-      ["Smallest group", `k = ${counted(stand.k)}${any}`],
+      ["Unique records", `${counted(stand.uniques)} (${percent(stand.uniques / stand.rows)})`],
+      ["Smallest class", `k = ${counted(stand.k)}${any}`],
       ["Largest class risk", percent(stand.largest)],
       ["Found by linkage", `${percent(stand.risk)} on average`
         + ` (${hundred(stand.low)} to ${hundred(stand.high)}), ${percent(stand.worst)} at most`],
@@ -114,7 +114,7 @@
     at(name).download = file;
   }
 
-  // One turn: whatever was under way is not shown any more.
+  // A new turn: older answers are ignored.
   async function take(sentence, work) {
     const mine = ++turn;
     withdraw();
@@ -126,7 +126,7 @@
     }
   }
 
-  // Figures of other roles would mislead.
+  // Figures for other roles would mislead.
   function forget() {
     facts(at("stand"), []);
     at("sizes").replaceChildren();
@@ -157,7 +157,7 @@
     try {
       return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     } catch {
-      throw new Error("The file is not text in UTF-8; save it as CSV in UTF-8.");
+      throw new Error("The file must be UTF-8 text. Save it as CSV in UTF-8.");
     }
   }
 
@@ -169,7 +169,7 @@
       const [file] = at("file").files;
       if (!file) return;
       if (file.size > largest) {
-        throw new Error("The file is too large for this page; use 'veil tables' in a terminal.");
+        throw new Error("The file is too large for this page. Try 'veil tables' in a terminal.");
       }
       const read = decoded(await file.arrayBuffer());
       if (!current()) return;
@@ -201,7 +201,7 @@
       const found = await ask("/api/tables/protect", asked);
       if (!current()) return;
       label(stop, found.stand, found.utility);
-      at("cost").textContent = found.cost.kind === "none" ? "Nothing is proved of it."
+      at("cost").textContent = found.cost.kind === "none" ? "Nothing is proved."
         : `Proved: ${found.cost.says}.`;
       at("caveat").textContent = found.cost.caveat;
       at("kept").textContent = changes(found);
@@ -214,15 +214,15 @@
 
   function changes(found) {
     const parts = [];
-    if (found.suppressed) parts.push(`${counted(found.suppressed)} rows removed.`);
-    if (found.blanked) parts.push(`${counted(found.blanked)} cells emptied.`);
-    if (found.kept.length) parts.push(`Released as they were: ${found.kept.join(", ")}.`);
+    if (found.suppressed) parts.push(`${counted(found.suppressed)} rows suppressed.`);
+    if (found.blanked) parts.push(`${counted(found.blanked)} cells suppressed.`);
+    if (found.kept.length) parts.push(`Released unchanged: ${found.kept.join(", ")}.`);
     return parts.join(" ");
   }
 
   function notes(found) {
     const built = Object.entries(found.hierarchies).map(([name, by]) => `${name}: ${by}`);
-    const parts = found.left_out.map((one) => `${one.spec} cannot be had: ${one.why}`);
+    const parts = found.left_out.map((one) => `${one.spec} is impossible: ${one.why}`);
     if (built.length) parts.push(`Hierarchies: ${built.join("; ")}.`);
     return parts.join(" ");
   }
