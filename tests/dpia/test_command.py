@@ -130,7 +130,7 @@ def test_a_mistake_is_one_sentence(text: str, told: str, veil: Veil, town: Path)
 def test_mistakes_with_files(veil: Veil, town: Path) -> None:
     assert "--new" in veil("dpia", "none.toml").refused()
     assert "one of .html, .md, .json" in veil("dpia", "assess.toml", "-o", "d.pdf").refused()
-    assert "There is no folder" in veil("dpia", "assess.toml", "-o", "no/d.md").refused()
+    assert "does not exist" in veil("dpia", "assess.toml", "-o", "no/d.md").refused()
     (town / "bytes.toml").write_bytes(b"\xff")
     assert "not UTF-8" in veil("dpia", "bytes.toml").refused()
     (town / "big.toml").write_bytes(b"#" * (2**20 + 1))

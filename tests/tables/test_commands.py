@@ -169,7 +169,7 @@ def test_what_cannot_be_done_writes_nothing(folder: Path) -> None:
     assert ".csv or .parquet" in refused(
         "protect", "town.csv", "-m", "mondrian(k=3)", *roles(), "-o", "out.xlsx"
     )
-    assert "make it first" in refused(
+    assert "Create it first" in refused(
         "protect", "town.csv", "-m", "mondrian(k=3)", *roles(), "-o", "nowhere/out.csv"
     )
     assert "No mechanism for tables" in refused(

@@ -26,7 +26,7 @@ def test_a_refusal_says_what_was_sent_and_keeps_the_query(kind: pages.Kind) -> N
 
 def test_a_refusal_does_not_say_both() -> None:
     """The message of an engine without a connection says that nothing was sent."""
-    told = "The engine at x refuses connections; check that it runs. Nothing was sent."
+    told = "The engine at x refuses connections. Check that it is running. Nothing was sent."
     alert = Page(pages.refused(common(), QUERY, "engine", told, unsent=True)).one(
         "div", role="alert"
     )
