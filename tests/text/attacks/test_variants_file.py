@@ -111,7 +111,7 @@ def test_a_cut_archive_a_folder_and_no_file(tmp_path: Path) -> None:
     for name, sentence in (
         ("cut.csv.gz", "Cannot read"),
         ("", "folder"),
-        ("no.csv", "no file"),
+        ("no.csv", "does not exist"),
     ):
         with pytest.raises(InputError, match=sentence):
             read_variants(tmp_path / name)
