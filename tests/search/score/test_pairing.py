@@ -120,7 +120,7 @@ def test_a_manifest_says_which_part_of_a_file_is_meant(folder: Path) -> None:
         ("variants,value\na,b\n", "columns variants and run"),
         ("variants,run\nvariants/set_CMP_1.csv,\n", "a file of variants and a run"),
         ("variants,run\n", "is empty"),
-        ("variants,run\nnowhere.csv,x.run\n", "no file"),
+        ("variants,run\nnowhere.csv,x.run\n", "does not exist"),
     ],
 )
 def test_a_manifest_that_cannot_be_used(folder: Path, text: str, told: str) -> None:

@@ -71,7 +71,7 @@ def test_passages_and_titles_of_the_collection(bench: StudyMaterial, tables: Stu
     without = StudyTables(bench.collection, None, bench.texts, no_progress)
     assert universe(without, "passages") == universe(tables, "passages")
     for name in ("half", "log"):
-        with pytest.raises(InputError, match=f"universe '{name}' of cover needs a log"):
+        with pytest.raises(InputError, match=f"cover table '{name}' needs a query log"):
             universe(without, name)
 
 
