@@ -126,7 +126,7 @@ def test_only_a_release_is_written(tmp_path: Path) -> None:
     release = places.protect(points, "disk(radius=3)")
     with pytest.raises(InputError, match="must end in one of"):
         places.save(release, tmp_path / "out.xlsx")
-    with pytest.raises(InputError, match="no folder"):
+    with pytest.raises(InputError, match="does not exist"):
         places.save(release, tmp_path / "none" / "out.csv")
     assert list(tmp_path.iterdir()) == []
 
