@@ -12,8 +12,7 @@ from veil.corpus.lexical import top
 from veil.data.fetch import Report, no_progress
 from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import document_vectors
-from veil.search.engines.engine import check_call
-from veil.search.engines.local.collection import LocalSpec, local_ranking
+from veil.search.engines.engine import LocalSpec, check_call, local_ranking
 
 _BLOCK = 64 * 2**20  # bytes of scores at a time
 

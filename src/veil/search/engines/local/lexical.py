@@ -11,8 +11,7 @@ from veil.core.types import Floats, Ids, Ranking, Released, Singles
 from veil.corpus.collection import Collection
 from veil.corpus.lexical import Lexical, top
 from veil.data.fetch import Report, no_progress
-from veil.search.engines.engine import check_call
-from veil.search.engines.local.collection import LocalSpec, local_ranking
+from veil.search.engines.engine import LocalSpec, check_call, local_ranking
 
 try:
     import bm25s
