@@ -1,4 +1,4 @@
-"""The verbs of text and search, together; the doors do no work of their own."""
+"""The functions of text protection and search, in one module."""
 
 from collections.abc import Iterable, Sequence
 
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def declassify(text: str) -> Released:
-    """Say, on purpose, that a text may leave the machine as it is."""
+    """Return a text as released, so that it may leave this machine unprotected."""
     return Released(text)
 
 
@@ -59,16 +59,16 @@ def attack(
     space: Embeddings | str | None = None,
     report: Report = no_progress,
 ) -> Ranks:
-    """Return the rank of each original among the guesses of an attacker; 1 is the first guess.
+    """Return the rank of each original among an attacker's guesses; 1 is the first guess.
 
-    `veil.risk` makes a risk of ranks, and counts guesses that stand as high as the truth, which
-    are in the attribute `ties`, as tried in any order. An original that the log lacks has rank
-    len(log) + 1: the risk is then a lower bound. `veil.text.attack.attack` has the details,
-    and tells among how many the attacker chose. `space` may be the name of vectors, or their path.
+    `veil.risk` computes the risk from ranks. It treats guesses that tie with the truth (attribute
+    `ties`) as tried in any order. An original that the log lacks has rank len(log) + 1, so the
+    risk is then a lower bound. `space` may be the name or path of word vectors. See
+    `veil.text.attack.attack` for details, and for the number of texts the attacker chose among.
     """
     if isinstance(space, str):
         space = load_embeddings(space, report)
-    found = rank_truth(
+    outcome = rank_truth(
         variants,
         originals,
         log,
@@ -78,4 +78,4 @@ def attack(
         space=space,
         report=report,
     )
-    return Ranks(found.ranks, found.ties)
+    return Ranks(outcome.ranks, outcome.ties)

@@ -150,7 +150,7 @@ def test_parts_of_a_collection(veil: Veil, texts: list[str], tmp_path: Path, par
         (["log.txt", *SMALL, "--part", "pages"], "--part"),
         (["log.txt", *SMALL, "--encoder", "miniln"], "No encoder called 'miniln'. Did you mean"),
         (["wordnet", "--part", "titles"], "because it has only one"),
-        (["none.txt", *SMALL], "There is no such collection, folder or file"),
+        (["none.txt", *SMALL], "The collection is not a known name, folder or file"),
         (["", *SMALL], "must have a name"),
     ],
 )

@@ -85,7 +85,10 @@ def test_the_keys_of_a_study_are_flags_with_their_descriptions(
         (["protect", "homes.csv"], "Missing TARGET"),
         (["protect", "homes.csv", "out.csv"], "Missing --mechanism"),
         (["protect", "homes.csv", "out.csv", "-m", "disk"], "No mask called 'disk'."),
-        (["protect", "gone.csv", "out.csv", "-m", "disc(radius=1)"], "There is no file gone.csv"),
+        (
+            ["protect", "gone.csv", "out.csv", "-m", "disc(radius=1)"],
+            "File gone.csv does not exist",
+        ),
         (
             ["protect", "odd.csv", "out.csv", "-m", "disc(radius=1)"],
             "Row 1 of odd.csv must be two numbers.",

@@ -100,7 +100,7 @@ def test_a_column_of_a_file(veil: Veil, table: Path, tmp_path: Path) -> None:
         (["-inf"], "takes one or more integers"),
         ([2**70], "at most 2^62"),
         ([3, "--epsilom", 2], "Unknown option"),
-        ([3, "--column", "count"], "There is no file"),
+        ([3, "--column", "count"], "does not exist"),
         ([3, 4, "--column", "count"], "needs exactly one file"),
         ([3, "-o", "noisy.docx"], "must end in one of"),
         ([3, "--seed", "-1"], "The value of --seed must be"),

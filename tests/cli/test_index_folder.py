@@ -60,12 +60,12 @@ def test_what_was_read_and_what_was_not_is_told(veil: Veil, notes: Path, tmp_pat
     lines = told.err.splitlines()
     assert lines[0] == "10 files: 10 new, 0 changed, 0 unchanged, 0 removed."
     assert lines[1:-1] == [
-        "Skipped 2: damaged, or not of the kind that the name says.",
+        "Skipped 2: damaged, or with the wrong suffix.",
         "Skipped 1: hidden.",
         "Skipped 1: symbolic links, which are not followed.",
         "Skipped 1: without text (scanned pages, pictures, or empty).",
         "Skipped 1: encrypted or protected by a password.",
-        "Skipped 1: of a kind that is not read.",
+        "Skipped 1: of an unsupported kind.",
     ]
     assert lines[-1].startswith("8 documents, ")
     assert CANARY not in told.err

@@ -249,7 +249,7 @@ def test_a_folder_that_is_not_there_is_refused_before_any_work(
     veil: Veil, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     placed = [str(tmp_path / one) if one.startswith("no/") else one for one in command]
-    assert "make it first" in veil(*placed).refused()
+    assert "Create it first" in veil(*placed).refused()
     assert not (tmp_path / "no").exists()
 
 

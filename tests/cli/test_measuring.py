@@ -71,7 +71,7 @@ def test_originals_that_the_log_lacks_are_said(veil: Veil, variants: Path, tmp_p
     ("more", "sentence"),
     [
         ([], "needs a log of queries. Add --log"),
-        (["--log", "none.txt"], "There is no file none.txt"),
+        (["--log", "none.txt"], "File none.txt does not exist"),
         (["--log", "EMPTY"], "holds no"),
         (["--log", "LOG", "--attacker", "inferrence"], "Did you mean 'inference'?"),
         (["--log", "LOG", "--attacker", "bayes", "--mechanism", "cmpp"], "Did you mean 'cmp'?"),

@@ -42,8 +42,11 @@ def test_a_manifest_stands_for_both(folder: Path, veil: Veil) -> None:
         (["--runs", "runs", "--qrels", "qrels.txt"], "Files of variants are required"),
         (["variants", "--qrels", "qrels.txt"], "Add --runs"),
         (["variants", "--runs", "empty", "--qrels", "qrels.txt"], "empty is empty"),
-        (["variants", "--runs", "runs", "--qrels", "no.txt", "--log", "log.txt"], "no file"),
-        (["variants", "--runs", "runs", "--qrels", "qrels.txt"], "needs a log"),
+        (
+            ["variants", "--runs", "runs", "--qrels", "no.txt", "--log", "log.txt"],
+            "does not exist",
+        ),
+        (["variants", "--runs", "runs", "--qrels", "qrels.txt"], "needs a query log"),
     ],
 )
 def test_what_is_missing_is_told_in_a_sentence(

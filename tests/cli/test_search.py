@@ -199,10 +199,10 @@ def test_the_query_from_standard_input(
     ("more", "sentence"),
     [
         ([""], "The query is empty"),
-        (["?!"], "Nothing in the query would be protected"),
-        (["--select", "pos:UH", "cat"], "Nothing in the query would be protected"),
+        (["?!"], "No word of the query would be protected"),
+        (["--select", "pos:UH", "cat"], "No word of the query would be protected"),
         (["--engine", "bm52", CANARY], "No engine called 'bm52'. Did you mean 'bm25'?"),
-        (["--engine", "bm25(index=none)", CANARY], "There is no folder none"),
+        (["--engine", "bm25(index=none)", CANARY], "Folder none does not exist"),
         (["--engine", "bm25(k=3)", CANARY], "bm25 has no parameter 'k'"),
         (["--engine", "opensearch(url=http://127.0.0.1:9, index=x)", "--collection", "d", CANARY],
          "searches its own documents"),
@@ -221,10 +221,7 @@ def test_bad_input_is_one_sentence(
 
 
 def test_foreign_folder_is_no_index(veil: Veil, tmp_path: Path, vectors: str) -> None:
-    assert (
-        "is not an index that 'veil index' wrote"
-        in search(veil, tmp_path, vectors, CANARY).refused()
-    )
+    assert "is not an index of Veil" in search(veil, tmp_path, vectors, CANARY).refused()
 
 
 def test_nobody_at_home(veil: Veil, vectors: str) -> None:
@@ -258,7 +255,7 @@ def test_a_recording_is_replayed(veil: Veil, idx: Path, vectors: str, tmp_path: 
     assert "Unknown: a plain search returns nothing here" in again.out
     assert json.loads(first.out)["results"][0]["id"] in again.out
     other = search(veil, idx, vectors, "--engine", f"replay(file={tmp_path / 'r.jsonl'})", CANARY)
-    assert "None of the queries was recorded in r.jsonl; ask with the variants" in other.refused()
+    assert "None of the queries was recorded in r.jsonl. Use the variants" in other.refused()
     assert "count in the budget" in other.err
     twice = search(veil, idx, vectors, "--record", tmp_path / "r.jsonl", CANARY)
     assert "already" in twice.refused()
@@ -269,7 +266,7 @@ def test_nothing_is_sent_when_the_recording_cannot_be_written(
 ) -> None:
     monkeypatch.setattr(api, "search", lambda *_, **__: pytest.fail("it was sent"))
     record = tmp_path / "none" / "r.jsonl"
-    assert "There is no folder" in search(veil, idx, vectors, "--record", record, CANARY).refused()
+    assert "Folder" in search(veil, idx, vectors, "--record", record, CANARY).refused()
 
 
 def test_an_interrupted_index_leaves_nothing(

@@ -149,18 +149,18 @@ def test_one_file_alone(cmp: Cmp, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "extra", "message"),
     [
-        ("id:text\n1:{}\n", (), "but a single one; name what separates its columns with --delim"),
-        ("id;text\n1;{}\n", ("--delimiter", ","), "name what separates its columns with --delim"),
+        ("id:text\n1:{}\n", (), "but only one column. Set the separator with --delim"),
+        ("id;text\n1;{}\n", ("--delimiter", ","), "Set the separator with --delim"),
         (
             "id\n{}\n",
             ("--column", "id", "--keep", "x", "--json"),
-            "name what separates its columns with",
+            "Set the separator with",
         ),
-        ("id;text,note\n1;{},x\n", (), "The delimiter of in.csv is not clear"),
-        ("id|text;note\n1|{};x\n", (), "name it with --delimiter"),
-        ("id,note\n1,{}\n", (), "among its 2; name the right one with --column."),
-        ('id,text\n1,a\n2, "{}, b"\n', (), "(a quote after a blank quotes nothing; take out"),
-        ("text\na\n{}\rb\n", (), "(a carriage return inside a line)"),
+        ("id;text,note\n1;{},x\n", (), "The delimiter of in.csv is ambiguous"),
+        ("id|text;note\n1|{};x\n", (), "Set it with --delimiter"),
+        ("id,note\n1,{}\n", (), "among its 2. Set the right one with --column."),
+        ('id,text\n1,a\n2, "{}, b"\n', (), "A quote after a blank has no effect"),
+        ("text\na\n{}\rb\n", (), "(a carriage return within a line)"),
     ],
 )
 def test_the_true_reason(
@@ -201,11 +201,9 @@ def test_the_flag_for_the_encoding_is_named(cmp: Cmp, tmp_path: Path) -> None:
         (f"text\n{CANARY}\xe4", "after line 1"),
     ):
         path.write_bytes(content.encode("latin-1"))
-        assert f"{where}; name its encoding with --encoding" in cmp(path).refused()
+        assert f"{where}. To fix this, set --encoding" in cmp(path).refused()
     path.write_bytes(f"text\n{CANARY}\n".encode("utf-16-le"))
-    assert (
-        "another encoding: name its encoding with --encoding, or convert it" in cmp(path).refused()
-    )
+    assert "another encoding, set --encoding, or convert it" in cmp(path).refused()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -213,7 +211,7 @@ def test_rows_are_named(cmp: Cmp, tmp_path: Path, workers: int) -> None:
     rows = ["a flu"] * 4200  # more than one batch
     for number, text, extra, message in (
         (4150, "the a", (), "has no word that would be protected"),
-        (3, f"{CANARY} " * 9, ("--max-chars", 50), "has 90 characters, more than the limit of 50"),
+        (3, f"{CANARY} " * 9, ("--max-chars", 50), "must have at most 50 characters. Got 90"),
     ):
         texts = [*rows[: number - 1], text, *rows[number:]]
         path = write(tmp_path / "letters.csv", "text\n" + "".join(f"{each}\n" for each in texts))

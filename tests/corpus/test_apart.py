@@ -69,7 +69,7 @@ def test_a_mailbox_that_always_fails_is_given_up(apart: ReaderProcess) -> None:
 def test_a_process_that_cannot_start_is_told(tmp_path: Path) -> None:
     with (
         ReaderProcess(tmp_path, 1.0, (sys.executable, "-c", "raise SystemExit")) as apart,
-        pytest.raises(VeilError, match="could not be started"),
+        pytest.raises(VeilError, match="Cannot start the process"),
     ):
         list(apart.read("x", "text"))
 

@@ -214,7 +214,7 @@ def test_an_index_of_other_terms_is_not_used(
 
 
 def test_no_documents_no_index() -> None:
-    with pytest.raises(InputError, match="at least one document"):
+    with pytest.raises(InputError, match="from 1 to"):
         build_lexical([])
 
 

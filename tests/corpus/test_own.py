@@ -106,7 +106,7 @@ def test_a_mailbox_without_an_ending_is_known_by_how_it_begins(tmp_path: Path) -
 def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
     (tmp_path / "scan.pdf").write_bytes(make_pdf())
     (tmp_path / "a.jpg").touch()
-    with pytest.raises(InputError, match=r"no documents that can be read \(2 files or folders"):
+    with pytest.raises(InputError, match=r"no readable documents \(2 files or folders"):
         folder.gather(tmp_path)
 
 

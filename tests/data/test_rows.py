@@ -88,7 +88,7 @@ def test_values_of_parquet_are_text(tmp_path: Path) -> None:
     assert rows[0] == ["0", "0.1", "2024-02-29", "true", '["ü"]']
     assert (rows[-1][0], rows[-1][3], len(rows)) == ("4999", "", many)
     pq.write_table(pa.table({"a": [CANARY.encode()]}), path)
-    assert "Row 1 of a.parquet has a value that is bytes" in str(refused(path))
+    assert "Row 1 of a.parquet has a binary value" in str(refused(path))
 
 
 def test_rows_have_their_numbers_and_lines(tmp_path: Path) -> None:
@@ -120,11 +120,11 @@ def test_several_marks_between_columns(tmp_path: Path) -> None:
         ["1", 'Toy "Story" (1995)', "a|b"],
         ["2", "Ménage", "c"],
     ]
-    assert "Row 2 (line 2) of b.dat has 2 columns where the first line has 3" in str(
+    assert "Row 2 (line 2) of b.dat has 2 columns, but the first line has 3" in str(
         refused(write(tmp_path / "b.dat", f"a::b::c\nd::{CANARY}\n"), layout=layout)
     )
     for wrong in ("a:", "::\n", '""', ":" * 9):
-        with pytest.raises(ParameterError, match="several marks"):
+        with pytest.raises(ParameterError, match="several punctuation marks"):
             DelimitedLayout(wrong)
 
 
@@ -157,7 +157,7 @@ def test_a_line_break_in_quotes_holds_a_row_of_a_tsv_together(tmp_path: Path) ->
 )
 def test_a_broken_tsv_with_quotes_is_refused(tmp_path: Path, text: str) -> None:
     path = write(tmp_path / "a.tsv", text)
-    assert "columns where the first line has 2" in str(refused(path))
+    assert "columns, but the first line has 2" in str(refused(path))
 
 
 def test_quotes_of_a_tsv_stay_where_they_hold_nothing_together(tmp_path: Path) -> None:
@@ -181,18 +181,18 @@ def test_a_header_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "", "a.csv holds no table"),
-        ("a.jsonl", "\n", "a.jsonl holds no table"),
-        ("a.txt", CANARY, "a.txt is plain text and has no columns; name the delimiter"),
+        ("a.csv", "", "a.csv contains no table"),
+        ("a.jsonl", "\n", "a.jsonl contains no table"),
+        ("a.txt", CANARY, "a.txt is plain text without columns. Set the delimiter"),
         ("a.jsonl", f'"{CANARY}"\n', "(line 1) of a.jsonl is plain text"),
         ("a.jsonl", f'{{"a": 1}}\n{{"a": 1, "{CANARY}": 2}}\n', "Row 2 (line 2) of a.jsonl has a"),
         ("a.jsonl", '{"a": "\\ud800"}\n', "Row 1 (line 1) of a.jsonl has a lone surrogate"),
-        ("a.csv", f"{CANARY},{CANARY}\n", "two columns of one name"),
-        ("a.csv", f"a,b;c\n1,{CANARY};3\n", "The delimiter of a.csv is not clear"),
+        ("a.csv", f"{CANARY},{CANARY}\n", "two columns with the same name"),
+        ("a.csv", f"a,b;c\n1,{CANARY};3\n", "The delimiter of a.csv is ambiguous"),
         ("a.csv", f"a,b\n1,2,{CANARY}\n", "Row 1 (line 2) of a.csv has 3 columns"),
-        ("a.csv", f'a,b\n1,"{CANARY}\n', "a.csv cannot be read near its beginning (quoting"),
+        ("a.csv", f'a,b\n1,"{CANARY}\n', "Cannot read a.csv near its beginning (quoting"),
         ("a.csv", f"a,b\n{CANARY},".encode() + b"\xff\n", "is not UTF-8 text after line 1"),
-        ("a.xlsx", CANARY, "save it as CSV"),
+        ("a.xlsx", CANARY, "Save it as CSV"),
     ],
 )
 def test_what_is_no_table(
@@ -210,7 +210,7 @@ def test_what_is_no_table(
 def test_kinds_that_have_no_lines_of_fields(
     tmp_path: Path, name: str, layout: DelimitedLayout
 ) -> None:
-    assert "of a kind that has no delimiter, header line or quotes" in str(
+    assert "a format without delimiter, header line or quotes" in str(
         refused(write(tmp_path / name, "x"), layout=layout)
     )
 
@@ -236,7 +236,7 @@ def test_keys_are_looked_up_once_for_rows_that_are_alike(tmp_path: Path) -> None
 
     lines = ['{"a": 1, "b": 2}'] * 3 + ['{"b": 2, "a": 1}', '"x"', '{"b": 2, "a": 1}']
     path = write(tmp_path / "a.jsonl", "\n".join(lines))
-    with pytest.raises(InputError, match="not JSON"):
+    with pytest.raises(InputError, match="not valid JSON"):
         list(read_rows(write(tmp_path / "b.jsonl", '{"a": 1}\n{'), pick))
     seen.clear()
     rows = list(read_rows(path, lambda header: pick(header) if header.kind == "named" else [0]))

@@ -39,7 +39,7 @@ def test_a_lone_surrogate_is_refused_without_being_quoted() -> None:
 
 def test_documents_must_have_different_names() -> None:
     twice = [Document("a", "", "x"), Document("a", "", "y")]
-    with pytest.raises(InputError, match="Document 2 has the id of an earlier one"):
+    with pytest.raises(InputError, match="Document 2 has the id of an earlier document"):
         Documents.of(twice)
     with pytest.raises(InputError, match="at least one"):
         Documents.of([])

@@ -80,9 +80,9 @@ def test_the_largest_of_all_studies_counts(tmp_path: Path) -> None:
 
 def test_more_than_one_release_gives_away_more(tmp_path: Path) -> None:
     keys = full(tmp_path)
-    assert "each was attacked by itself" not in written(keys, tmp_path)["md"]
+    assert "Each was attacked alone" not in written(keys, tmp_path)["md"]
     keys["studies"] *= 2
-    assert "each was attacked by itself" in written(keys, tmp_path)["md"]
+    assert "Each was attacked alone" in written(keys, tmp_path)["md"]
 
 
 def test_higher_success_by_other_measures_is_told(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_no_verdict_is_passed(claim: str, tmp_path: Path) -> None:
     for text in written(full(tmp_path), tmp_path).values():
         assert "complian" not in text.casefold()
     keys = full(tmp_path) | {"purposes": ["x", claim]}
-    with pytest.raises(InputError, match="'purposes' of the study says that something complies"):
+    with pytest.raises(InputError, match="'purposes' of the study claims legal compliance"):
         assess(keys)
     with pytest.raises(InputError, match="'measures.title'"):
         assess(full(tmp_path) | {"measures": [{"title": claim}]})
@@ -226,7 +226,7 @@ def test_the_page_forbids_every_load(tmp_path: Path) -> None:
 @pytest.mark.parametrize("score", [1.5, -0.1])
 def test_figures_that_are_no_risks_are_refused(score: float, tmp_path: Path) -> None:
     found = replace(STUDY, rows=(replace(RISK, score=score),))
-    with pytest.raises(InputError, match="not from 0 to 1"):
+    with pytest.raises(InputError, match="outside 0 to 1"):
         assess(study(tmp_path, found))
 
 
@@ -238,7 +238,7 @@ def test_results_of_nothing_are_refused(tmp_path: Path) -> None:
     keys = study(tmp_path)
     table = tmp_path / "out" / "results.csv"
     table.write_text(table.read_text().replace("tables,", "tablets,"))
-    with pytest.raises(InputError, match="kind of data that is not known"):
+    with pytest.raises(InputError, match="unknown kind of data"):
         assess(keys)
     with pytest.raises(ParameterError, match="both a 'table' and a"):
         assess({"release": ["mdav(k=3)"]})

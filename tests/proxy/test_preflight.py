@@ -423,5 +423,5 @@ def test_a_log_is_a_file_or_that_of_the_collection(tmp_path: Path) -> None:
     assert list(own.texts) == [C, D]
     assert open_preflight_log(None, Collection("c", documents)) is None
     assert open_preflight_log(None, None) is None
-    with pytest.raises(InputError, match="There is no file"):
+    with pytest.raises(InputError, match="does not exist"):
         open_preflight_log(str(tmp_path / "none.txt"), None)

@@ -152,7 +152,7 @@ def test_a_budget_refuses_before_anything_is_written(ask: Asking) -> None:
 
 
 def test_nothing_to_protect_is_refused(ask: Asking) -> None:
-    with pytest.raises(InputError, match="Nothing in the query would be protected"):
+    with pytest.raises(InputError, match="No word of the query would be protected"):
         ask("?!")
     assert ask.ledger.releases(9) == ()
 
@@ -684,5 +684,5 @@ def test_a_bound_holds_without_a_ledger_too(
 
 
 def test_nothing_unprotected_is_drawn_without_a_ledger(space: Embeddings) -> None:
-    with pytest.raises(InputError, match="Nothing in the query would be protected"):
+    with pytest.raises(InputError, match="No word of the query would be protected"):
         UnrecordedVariants().take(space.words[1], CMP, space, 4, select=[space.words[2]])

@@ -211,7 +211,7 @@ def test_what_cannot_be_done_is_a_gap_and_a_test_part_is_made(tmp_path: Path) ->
         opened(tmp_path, sizes=[2])
     with pytest.raises(InputError, match="lowest and a highest"):
         opened(tmp_path, scale=[1])
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="does not exist"):
         opened(tmp_path, test=str(tmp_path / "nosuch.csv"))
 
 

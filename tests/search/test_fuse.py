@@ -12,7 +12,7 @@ from veil.corpus.collection import Collection
 from veil.encoders.vectors import document_vectors
 from veil.search import rerank
 from veil.search.engines.engine import Hit, ranking
-from veil.search.pipeline import narrowed, reciprocal_rank
+from veil.search.pipeline import reciprocal_rank, truncate
 from veil.search.rerank import Reranker
 
 
@@ -48,7 +48,7 @@ def test_one_list_keeps_its_order() -> None:
 def test_nothing_fuses_to_nothing() -> None:
     fused = reciprocal_rank(lists_of([[], []], 3))
     assert fused.list(0) == ()
-    assert narrowed(fused, 3).items == ()
+    assert truncate(fused, 3).items == ()
 
 
 def test_hits_become_a_ranking() -> None:

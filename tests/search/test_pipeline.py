@@ -111,7 +111,7 @@ def test_a_seeded_release_stays_off_the_network(spy: Spy, words: Embeddings) -> 
     [
         ("", "The query is empty"),
         ("  \n", "The query is empty"),
-        ("?!", "Nothing in the query would be protected"),
+        ("?!", "No word of the query would be protected"),
         ("x" * 10_001, "more than 10,000 characters"),
         ("a\ud800", "lone surrogate"),
         (None, "must be a string"),
@@ -125,7 +125,7 @@ def test_bad_queries_send_nothing(spy: Spy, words: Embeddings, query: str, sente
 
 def test_what_is_not_selected_is_not_sent_alone(spy: Spy, words: Embeddings) -> None:
     query = " ".join(words.words[:2])
-    with pytest.raises(veil.InputError, match="Nothing in the query would be protected"):
+    with pytest.raises(veil.InputError, match="No word of the query would be protected"):
         veil.search(query, veil.CMP(epsilon=3), words, spy, encoder=None, select=[words.words[9]])
     assert not spy.seen
 
@@ -231,8 +231,8 @@ def test_a_failed_search_says_that_variants_were_sent(words: Embeddings) -> None
     ("sent", "told"),
     [
         (0, "Nothing was sent."),
-        (1, "One variant had been sent, and counts as released."),
-        (3, "3 variants had been sent, and count as released."),
+        (1, "One variant had been sent and counts as released."),
+        (3, "3 variants had been sent and count as released."),
     ],
 )
 def test_a_failed_search_says_how_many_variants_were_sent(

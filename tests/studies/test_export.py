@@ -98,7 +98,7 @@ def test_without_pyarrow_there_is_the_csv(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_nothing_is_left_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "results.csv").mkdir()
-    with pytest.raises(InputError, match="is a folder; name a file"):
+    with pytest.raises(InputError, match="is a folder. Choose a file"):
         export(FOUND, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["results.csv"]
 

@@ -217,7 +217,7 @@ def test_a_log_without_the_queries_is_told_of(folder: Path, variant: Variant) ->
 def test_material_that_cannot_be_used(folder: Path, variant: Variant) -> None:
     chosen = variant('log = "log.txt"', "")
     with pytest.raises(
-        InputError, match=r"The collection tiny has no log of its own; name a file"
+        InputError, match=r"The collection tiny has no query log. Set the study's 'log'"
     ):
         sweep(chosen, folder / "out", workers=0)
     (folder / "log.txt").write_text("\n \n")

@@ -169,7 +169,7 @@ def test_what_cannot_be_done_writes_nothing(folder: Path) -> None:
     assert ".csv or .parquet" in refused(
         "protect", "town.csv", "-m", "mondrian(k=3)", *roles(), "-o", "out.xlsx"
     )
-    assert "make it first" in refused(
+    assert "Create it first" in refused(
         "protect", "town.csv", "-m", "mondrian(k=3)", *roles(), "-o", "nowhere/out.csv"
     )
     assert "No mechanism for tables" in refused(
@@ -359,7 +359,7 @@ def test_without_a_mechanism_all_that_apply_are_tried(folder: Path) -> None:
     assert out.splitlines()[-1] == run("choose", "--max-risk", "1", "--results", "report").strip()
     code, _, err = invoked("choose", "-m", "mdav(k=2)", "--max-risk", "1")
     assert (code, "Missing argument 'TABLE'" in err) == (2, True)
-    assert "no file" in refused("choose", "--max-risk", "1", "gone.csv").lower()
+    assert "does not exist" in refused("choose", "--max-risk", "1", "gone.csv").lower()
 
 
 def test_describe_prints_and_writes_a_draft(folder: Path) -> None:

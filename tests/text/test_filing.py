@@ -78,7 +78,7 @@ def test_nothing_is_written_where_something_is_wrong(tmp_path: Path) -> None:
         veil.protect_file(path, out, CMP, SPACE, keep=["variant"])
     with pytest.raises(veil.InputError, match="no columns to keep"):
         veil.protect_file(path, tmp_path / "out.txt", CMP, SPACE, keep=["age"])
-    with pytest.raises(veil.InputError, match="There is no file"):
+    with pytest.raises(veil.InputError, match="does not exist"):
         veil.protect_file(tmp_path / "gone.csv", out, CMP, SPACE)
     with pytest.raises(veil.ParameterError, match="word vectors"):
         veil.protect_file(path, out, CMP)

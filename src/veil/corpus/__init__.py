@@ -1,1 +1,1 @@
-"""Texts anybody may read: documents, collections, indexes, words and their tags, WordNet."""
+"""Public texts: documents, collections, indexes, tokens and tags, WordNet."""

@@ -1,4 +1,4 @@
-"""NLTK's WordNet reader, made to read one folder and nothing else."""
+"""NLTK's WordNet reader, restricted to one folder."""
 
 import io
 from collections import defaultdict
@@ -14,7 +14,7 @@ from veil.core.errors import InputError
 from veil.corpus.inflection import ADJECTIVES, NOUNS, VERBS, exception_list
 from veil.data.memo import private_cache
 
-_MISSING = {  # asked for by the reader, and not in the archive
+_MISSING = {  # files that the reader needs and the archive lacks
     "lexnames": "".join(f"{number:02} file{number} 0\n" for number in range(45)),
     "noun.exc": exception_list(NOUNS),
     "verb.exc": exception_list(VERBS),
@@ -29,17 +29,17 @@ _UNREADABLE = (WordNetError, ValueError, AssertionError, LookupError, StopIterat
 
 
 def read(folder: Path) -> tuple[Any, Callable[[str], str]]:
-    """Return a reader of the WordNet in a folder, and a stemmer."""
+    """Return a reader for the WordNet in a folder, and a stemmer."""
     try:
         return Reader(Folder(folder), object()), SnowballStemmer("english").stem
     except _UNREADABLE as error:
         raise InputError(
-            f"The WordNet in {folder} cannot be read ({type(error).__name__}); remove the folder."
+            f"Cannot read the WordNet in {folder} ({type(error).__name__}). Delete the folder."
         ) from None
 
 
 class Folder(PathPointer):  # type: ignore[misc]
-    """Where the files are. NLTK would ask for a folder of its own search path instead."""
+    """The folder of the files. NLTK would otherwise require a folder on its own search path."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -48,7 +48,7 @@ class Folder(PathPointer):  # type: ignore[misc]
         return Folder(self.folder / fileid)
 
     def open(self, encoding: str | None = None) -> io.TextIOWrapper:
-        """Read a file into memory: its offsets count bytes, and no handle stays open."""
+        """Return the file in memory, because offsets count bytes and no handle stays open."""
         return io.TextIOWrapper(io.BytesIO(self.folder.read_bytes()), encoding or "utf-8")
 
     def file_size(self) -> int:
@@ -56,20 +56,20 @@ class Folder(PathPointer):  # type: ignore[misc]
 
 
 class Reader(WordNetCorpusReader):  # type: ignore[misc]
-    """NLTK's reader, for a folder that holds English only."""
+    """NLTK's reader, for a folder that contains only English."""
 
     @property
     def _synset_offset_cache(self) -> Synsets:
-        """What was read from the files; work that runs apart reads for itself."""
-        found = private_cache(("synsets", id(self)), lambda: Synsets(dict))
-        return self._shared if found is None else found
+        """The synsets read so far, with a separate cache for private work."""
+        synsets = private_cache(("synsets", id(self)), lambda: Synsets(dict))
+        return self._shared if synsets is None else synsets
 
     @_synset_offset_cache.setter
     def _synset_offset_cache(self, cache: Synsets) -> None:
         self._shared = cache
 
     def open(self, file: str) -> io.TextIOBase:
-        """Open a file of the folder, or what stands in for it."""
+        """Open a file of the folder, or its replacement."""
         path = self._root.join(file)
         if file in _MISSING and not path.folder.is_file():
             return io.StringIO(_MISSING[file])
@@ -77,4 +77,4 @@ class Reader(WordNetCorpusReader):  # type: ignore[misc]
         return opened
 
     def map_wn(self, version: str = "wordnet") -> None:
-        """Look for no second WordNet to translate numbers of synsets from."""
+        """Do nothing: there is no second WordNet to map synsets from."""

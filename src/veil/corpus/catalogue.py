@@ -1,4 +1,4 @@
-"""Collections by name, of ir_datasets, and in files: JSONL, TSV and TREC."""
+"""Load collections by name, from ir_datasets, and from files (JSONL, TSV, TREC)."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,15 +26,15 @@ _TABS = DelimitedLayout("\t", quotes=False)
 
 
 def read_source(path: Path, report: Report = no_progress) -> Collection:
-    """Read a file of documents, or a folder with docs and perhaps queries and qrels."""
+    """Read a file of documents, or a folder with docs and optionally queries and qrels."""
     if path.is_file():
         return Collection(_stem(path), Documents.of(read_documents(path, report)))
     docs = _find(path, _DOCS, _DOCUMENTS)
     if docs is None:
         raise InputError(
-            f"{path} holds no documents; there must be a file docs.jsonl, docs.tsv or docs.trec"
-            " (also .gz), or it must be an index that 'veil index' wrote. Notes, PDFs and mail are"
-            " searched in an index: veil index FOLDER --out INDEX."
+            f"{path} contains no documents. It must have a file docs.jsonl, docs.tsv or docs.trec"
+            " (also .gz), or be an index written by 'veil index'. To search notes, PDFs and mail,"
+            " write an index: veil index FOLDER --out INDEX."
         )
     queries, qrels = _find(path, _QUERIES), _find(path, _QRELS)
     return Collection(
@@ -46,7 +46,7 @@ def read_source(path: Path, report: Report = no_progress) -> Collection:
 
 
 def is_collection(folder: Path) -> bool:
-    """Tell whether a folder has a file of documents by one of the usual names."""
+    """Return whether a folder has a file of documents with one of the usual names."""
     return _find(folder, _DOCS, _DOCUMENTS) is not None
 
 
@@ -65,12 +65,12 @@ def _stem(path: Path) -> str:
 
 
 def read_documents(path: Path, report: Report = no_progress) -> Iterator[Document]:
-    """Yield the documents of a file, whose name tells the format."""
+    """Yield the documents of a file. Its suffix determines the format."""
     suffix, size = suffix_of(path), path.stat().st_size
     if suffix not in _DOCUMENTS:
         raise InputError(
-            f"{path.name} must end in .jsonl, .tsv, .trec, .sgml or .xml (also with .gz), which"
-            " tells how documents are written in it."
+            f"{path.name} must end in .jsonl, .tsv, .trec, .sgml or .xml (also with .gz). Rename"
+            " the file by its format."
         )
 
     def progress(done: int) -> None:
@@ -85,47 +85,49 @@ def read_queries(path: Path) -> dict[str, str]:
     queries: dict[str, str] = {}
     for number, row in enumerate(_documents(path), start=1):
         if row.id in queries:
-            raise InputError(f"Query {number:,} of {path.name} has the id of an earlier one.")
+            raise InputError(
+                f"Query {number:,} of {path.name} has the id of an earlier query. Make ids unique."
+            )
         queries[row.id] = row.text
     return queries
 
 
 def _documents(path: Path, progress: Progress = lambda _: None) -> Iterator[Document]:
-    """Yield the documents of JSON lines, or else of lines with tabs."""
+    """Yield the documents of a JSONL or TSV file."""
     layout = DelimitedLayout() if suffix_of(path) in _JSON else _TABS
     for row in read_rows(path, _pick, layout, progress):
-        key = _told(row.values[: len(_IDS)])
-        text = _told(row.values[len(_IDS) : -1])
+        key = _first_text(row.values[: len(_IDS)])
+        text = _first_text(row.values[len(_IDS) : -1])
         if key is None or text is None:
             raise InputError(
-                f"{row.where(path.name)} needs an 'id' and a 'text' (or one of their usual other"
-                " names)."
+                f"{row.where(path.name)} must have an 'id' and a 'text' (or one of their usual"
+                " synonyms). Repair the file."
             )
-        yield Document(key, _told(row.values[-1:]) or "", text)
+        yield Document(key, _first_text(row.values[-1:]) or "", text)
 
 
 def _pick(header: Header) -> list[int]:
-    """Return where each of the usual names stands: those of ids, of texts, and the title.
+    """Return the index of each usual column name (ids, texts, title), -1 if it is missing.
 
-    Where tabs separate columns that have other names, or none, their order tells.
+    Tab-separated columns with other names, or without names, are recognised by their order.
     """
     if header.kind == "plain":
         raise InputError(f"{header.where} must be a JSON object.")
-    found = [header.find((name,)) for name in (*_IDS, *_TEXTS, "title")]
+    columns = [header.find((name,)) for name in (*_IDS, *_TEXTS, "title")]
     if header.kind == "named" or min(header.find(_IDS), header.find(_TEXTS)) >= 0:
-        return found
+        return columns
     width = len(header)
     if width not in (2, 3) or (header.kind == "cut" and fold_name(header.names[0]) not in _IDS):
         raise InputError(
-            f"{header.where} has {width} columns; there must be id and text, or id, title and"
-            " text."
+            f"{header.where} must have the columns id and text, or id, title and text. Got"
+            f" {width} columns instead."
         )
     key, text = [0, *[-1] * (len(_IDS) - 1)], [width - 1, *[-1] * (len(_TEXTS) - 1)]
     return [*key, *text, 1 if width == 3 else -1]
 
 
-def _told(values: Sequence[object]) -> str | None:
-    """Return the first value that is a string or a whole number."""
+def _first_text(values: Sequence[object]) -> str | None:
+    """Return the first value that is a string or an integer, as a string."""
     for value in values:
         if isinstance(value, str | int) and not isinstance(value, bool):
             return str(value)
@@ -137,17 +139,17 @@ _EVERY = 20_000
 
 
 def read_irds(identifier: str, report: Report = no_progress) -> Collection:
-    """Read documents, queries and judgements of an ir_datasets id, such as ``vaswani``."""
-    with _had(identifier):
+    """Return documents, queries and judgements of an ir_datasets id, such as ``vaswani``."""
+    with _explain_failure(identifier):
         return _read(_load(identifier), identifier, report)
 
 
 def read_irds_queries(identifier: str) -> Iterator[str]:
-    """Yield the queries of an ir_datasets id as a log has them."""
-    with _had(identifier):
+    """Yield the queries of an ir_datasets id."""
+    with _explain_failure(identifier):
         dataset = _load(identifier)
         if not dataset.has_queries():
-            raise InputError(f"irds:{identifier} has no queries; name one that has.")
+            raise InputError(f"irds:{identifier} has no queries. Choose another id.")
         for query in dataset.queries_iter():
             yield _query(query)
 
@@ -157,31 +159,31 @@ def _load(identifier: str) -> Any:  # noqa: ANN401 - untyped
         import ir_datasets
     except ImportError:
         raise MissingExtraError(
-            "Collections and logs of ir_datasets need it: pip install 'veil[irds]'."
+            "Collections and logs irds:ID need ir_datasets: pip install 'veil[irds]'."
         ) from None
     try:
         return ir_datasets.load(identifier)
     except KeyError:
         raise UnknownNameError(
-            f"ir_datasets knows no id '{identifier[:60]}'; see its catalogue for the ids."
+            f"ir_datasets has no id '{identifier[:60]}'. See its catalogue for the ids."
         ) from None
 
 
 @contextmanager
-def _had(identifier: str) -> Iterator[None]:
-    """Say what stands in the way of a download."""
+def _explain_failure(identifier: str) -> Iterator[None]:
+    """Turn a failed download into an `AssetError`."""
     try:
         yield
     except (OSError, RuntimeError) as error:
         raise AssetError(
-            f"irds:{identifier} could not be had ({type(error).__name__}); check the connection,"
-            " and what ir_datasets says about its licence."
+            f"Cannot download irds:{identifier} ({type(error).__name__}). Check the connection,"
+            " and whether ir_datasets requires you to accept its licence."
         ) from None
 
 
 def _read(dataset: Any, identifier: str, report: Report) -> Collection:  # noqa: ANN401 - untyped
     if not dataset.has_docs():
-        raise InputError(f"irds:{identifier} has no documents; name one that has.")
+        raise InputError(f"irds:{identifier} has no documents. Choose another id.")
     queries = {}
     if dataset.has_queries():
         queries = {str(query.query_id): _query(query) for query in dataset.queries_iter()}
@@ -194,11 +196,11 @@ def _read(dataset: Any, identifier: str, report: Report) -> Collection:  # noqa:
 
 
 def _query(query: Any) -> str:  # noqa: ANN401
-    """Return the text of a query; topics of TREC call it title."""
+    """Return the text of a query, which is the title of a TREC topic."""
     for name in ("text", "title", "query"):
-        found = getattr(query, name, None)
-        if isinstance(found, str):
-            return found
+        text = getattr(query, name, None)
+        if isinstance(text, str):
+            return text
     return str(query.default_text())
 
 
@@ -215,11 +217,11 @@ def _irds_documents(dataset: Any, report: Report) -> Iterator[Document]:  # noqa
 
 
 def load_collection(name: str | Path, report: Report = no_progress) -> Collection:
-    """Open a collection by name or path.
+    """Return a collection by name or path.
 
-    ``icd10cm`` and ``icd10cm-full`` are built in: the US classification of diagnoses. ``irds:ID``
-    is anything that ir_datasets knows. A path is a folder written by ``veil index``, a folder with
-    docs, queries and qrels, or a file of documents (JSONL, TSV, TREC).
+    ``icd10cm`` and ``icd10cm-full``, the US classification of diagnoses, are built in. ``irds:ID``
+    is any id of ir_datasets. A path is a folder written by ``veil index``, a folder with docs,
+    queries and qrels, or a file of documents (JSONL, TSV, TREC).
     """
     if isinstance(name, str):
         if name in NAMES:
@@ -231,7 +233,7 @@ def load_collection(name: str | Path, report: Report = no_progress) -> Collectio
         return open_collection(path)
     if not path.exists():
         raise UnknownNameError(
-            f"There is no such collection, folder or file; known names: {', '.join(NAMES)},"
+            f"The collection is not a known name, folder or file. Known names: {', '.join(NAMES)},"
             " irds:ID."
         )
     return read_source(path, report)

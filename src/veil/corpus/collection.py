@@ -1,4 +1,4 @@
-"""Documents, and collections of them, with queries, judgements and a log where there are any."""
+"""Documents, and collections with optional queries, judgements and query log."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ from veil.data.arrays import (
 )
 from veil.data.fetch import Report, cache_folder, no_progress
 
-MAX_CHARS = 10_000_000  # in one document
+MAX_CHARS = 10_000_000  # per document
 
 
 @brief()
@@ -38,7 +38,7 @@ class Document(NamedTuple):
 
 
 def passage(title: str, text: str) -> str:
-    """Return what is indexed and encoded of a document: its title and its text.
+    """Return the text of a document that is indexed and encoded: title and text.
 
     >>> passage("Cholera", "A disease."), passage("", "A disease.")
     ('Cholera A disease.', 'A disease.')
@@ -49,10 +49,10 @@ def passage(title: str, text: str) -> str:
 @brief("texts")
 @dataclass(frozen=True, eq=False)
 class Documents:
-    """Many documents, by position.
+    """A sequence of documents, stored in arrays.
 
-    >>> some = Documents.of([Document("a", "Skin", "melanoma"), Document("b", "", "cholera")])
-    >>> len(some), some.ids[1], some.passages[0]
+    >>> pair = Documents.of([Document("a", "Skin", "melanoma"), Document("b", "", "cholera")])
+    >>> len(pair), pair.ids[1], pair.passages[0]
     (2, 'b', 'Skin melanoma')
     """
 
@@ -62,20 +62,20 @@ class Documents:
 
     @classmethod
     def of(cls, documents: Iterable[Document]) -> "Documents":
-        """Pack documents; their names must differ."""
+        """Return the documents in arrays. Their ids must be unique."""
         ids, titles, texts = StringsBuilder(), StringsBuilder(), StringsBuilder()
-        seen: set[str] = set()
+        earlier: set[str] = set()
         for number, document in enumerate(documents, start=1):
-            if document.id in seen:
+            if document.id in earlier:
                 raise InputError(
-                    f"Document {number:,} has the id of an earlier one; ids must differ."
+                    f"Document {number:,} has the id of an earlier document. Make ids unique."
                 )
-            seen.add(document.id)
+            earlier.add(document.id)
             where = f"Document {number:,}"
             ids.add(check_text(document.id, f"The id of document {number:,}", 4096))
             titles.add(check_text(document.title, where, MAX_CHARS))
             texts.add(check_text(document.text, where, MAX_CHARS))
-        if not seen:
+        if not earlier:
             raise InputError("A collection needs at least one document.")
         return cls(ids.done(), titles.done(), texts.done())
 
@@ -84,12 +84,12 @@ class Documents:
 
     @property
     def passages(self) -> "Passages":
-        """What is indexed and encoded of each document."""
+        """The title and text of each document."""
         return Passages(self)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over all names, titles and texts: what an index of them is known by."""
+        """SHA-256 of all ids, titles and texts, which identifies an index of them."""
         total = hashlib.sha256()
         for array in self.arrays().values():
             total.update(len(array).to_bytes(8, "little"))
@@ -97,17 +97,17 @@ class Documents:
         return total.hexdigest()
 
     def arrays(self) -> dict[str, Array]:
-        """Return the arrays that hold the documents, by name."""
+        """Return the arrays of the documents, by name."""
         return self.ids.arrays("id") | self.titles.arrays("title") | self.texts.arrays("text")
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array]) -> "Documents":
-        """Put documents together from their arrays."""
+        """Return the documents of such arrays."""
         return cls(*(Strings.from_arrays(arrays, name) for name in ("id", "title", "text")))
 
 
 class Passages(Sequence[str]):
-    """The passages of documents, made when asked for."""
+    """The passages of documents, created on access."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -137,20 +137,20 @@ Judgements = Mapping[str, Mapping[str, int]]  # query -> document -> grade
 @brief("name", "documents", "queries", "log")
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Documents to search, and what is needed to judge a search.
+    """Documents to search, with queries and judgements to evaluate a search.
 
     Attributes
     ----------
     queries
-        Text of each query, by its name.
+        Text of each query, by id.
     judgements
-        Per query, the grade of each judged document; 0 is not relevant.
+        For each query the grade of each judged document; 0 is not relevant.
     log
-        Queries that others asked: what an attacker may know.
+        Queries of other people, which an attacker may know.
     home
-        Folder of a saved collection, in which indexes of it are kept, too.
+        Folder of a saved collection, which also contains its indexes.
     files
-        The files that the documents are of, where they are of a folder of files.
+        Source files, if the collection was read from a folder of files.
     """
 
     name: str
@@ -162,9 +162,9 @@ class Collection:
     files: Listing | None = None
 
     def lexical(self, report: Report = no_progress) -> Lexical:
-        """Return the inverted index: built at first, and kept where the collection is saved.
+        """Return the inverted index, built on first use and stored with a saved collection.
 
-        One on disk that is not whole is built anew.
+        A damaged index on disk is rebuilt.
         """
         return self.remember("lexical", lambda: self._lexical(report))
 
@@ -172,38 +172,38 @@ class Collection:
         if self.home is None:
             return build_lexical(self.documents.passages, report)
         folder = self.home / "lexical"
-        found = open_lexical(folder, self.documents.digest)
-        if found is not None:
-            return found
+        index = open_lexical(folder, self.documents.digest)
+        if index is not None:
+            return index
         discard(folder)
         built = build_lexical(self.documents.passages, report)
         try:
             built.save(folder, self.documents.digest)
-        except OSError:  # a read-only folder, a full disk: do without
+        except OSError:  # a read-only folder or a full disk: do not store it
             return built
         return open_lexical(folder, self.documents.digest) or built
 
     def remember(self, name: str, make: Callable[[], T]) -> T:
-        """Return what is made of the collection, made once while it is open."""
-        if name not in self._made:
-            self._made[name] = make()
-        return cast(T, self._made[name])
+        """Return the result of `make`, called once per collection and `name`."""
+        if name not in self._results:
+            self._results[name] = make()
+        return cast(T, self._results[name])
 
     @cached_property
-    def _made(self) -> dict[str, object]:
+    def _results(self) -> dict[str, object]:
         return {}
 
     @cached_property
     def vectors_folder(self) -> Path:
-        """Where vectors of the documents are kept."""
+        """The folder of the documents' vectors."""
         home = self.home or cache_folder() / "collections" / self.documents.digest[:32]
         return home / "vectors"
 
     def save(self, folder: str | PathLike[str]) -> "Collection":
-        """Write the collection into a new folder, whole or not at all, and open it there."""
+        """Write the collection to a new folder, completely or not at all, and return it opened."""
         folder = Path(folder)
         if folder.exists():
-            raise InputError(f"There is a {folder} already; delete it, or name a new folder.")
+            raise InputError(f"Folder {folder} already exists. Delete it or choose another.")
         judgements = {query: dict(grades) for query, grades in self.judgements.items()}
         arrays = self.documents.arrays()
         arrays |= Strings.of(self.queries).arrays("query-id")
@@ -219,11 +219,11 @@ class Collection:
 
 
 def open_collection(folder: Path) -> Collection:
-    """Open a folder written by `Collection.save` (or ``veil index``); texts are memory-mapped."""
-    found = open_arrays(folder, KIND, _VERSION)
-    if found is None:
+    """Return the collection saved in a folder by `Collection.save`, with memory-mapped texts."""
+    saved = open_arrays(folder, KIND, _VERSION)
+    if saved is None:
         raise InputError(_refusal(folder))
-    arrays, facts = found
+    arrays, facts = saved
     try:
         documents = Documents.from_arrays(arrays)
         documents.__dict__["digest"] = str(facts["documents"])  # checked with the arrays
@@ -244,10 +244,9 @@ def open_collection(folder: Path) -> Collection:
 
 def _refusal(folder: Path) -> str:
     if not folder.is_dir():
-        return f"There is no folder {folder}; write an index with 'veil index DOCS --out FOLDER'."
-    if kind_of_folder(folder) != KIND:
         return (
-            f"{folder} is not an index that 'veil index' wrote; name one, or write it with 'veil"
-            " index DOCS --out FOLDER'."
+            f"Folder {folder} does not exist. Write an index with 'veil index DOCS --out FOLDER'."
         )
-    return f"The index {folder} is damaged or of another version; write it again."
+    if kind_of_folder(folder) != KIND:
+        return f"{folder} is not an index of Veil. Write one with 'veil index DOCS --out FOLDER'."
+    return f"The index {folder} is damaged or has another version. Write it again."

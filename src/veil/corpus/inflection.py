@@ -1,10 +1,10 @@
-"""Inflected forms of English words: irregular ones by a table, the others by their endings.
+"""Inflected forms of English words: irregular forms from a table, regular ones by their endings.
 
-Irregular English forms and their base form, for a WordNet that comes without its own list.
-One line per base form: the base, then the forms that the rules of WordNet do not lead back to it.
+The tables are for a WordNet without its lists of exceptions. Each line has a base form, then the
+forms that WordNet's rules do not reduce to it.
 
-Forms of one English word: narrowly, for rules that allow, and widely, for rules that forbid.
-It is done without a dictionary, so that a rule means the same wherever it is read.
+`strict_forms` is for rules that allow a word, `loose_forms` for rules that forbid it. Neither uses
+a dictionary, so a rule means the same on every machine.
 """
 
 import re
@@ -218,7 +218,7 @@ wet wetter wettest
 
 
 def exception_list(table: str) -> str:
-    r"""Write a table as WordNet's lists are: one form per line, and its base.
+    r"""Return a table in the format of WordNet's lists: a form and its base on each line.
 
     >>> exception_list("mouse mice")
     'mice mouse\n'
@@ -235,16 +235,16 @@ Forms = Callable[[str], frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class WordForms:
-    """How words are compared: two are akin when they have a form in common.
+    """How to compare words: two words match if they have a form in common.
 
-    `forms` is for a word as somebody typed it, `base` for one that is the base form of itself.
+    `forms` returns the forms of any word, `base` those of a word that is a base form.
     """
 
     forms: Forms
     base: Forms
 
 
-_ENDINGS = (  # of a form, what stands there in the base, and what the base must be like
+_ENDINGS = (  # of a form, of its base, and the condition on the base
     ("s", "", re.compile(r"[^s]$").search),
     ("es", "", re.compile(r"(?:[sxzo]|ch|sh)$").search),
     ("ies", "y", re.compile(r"[^aeiou]y$").search),
@@ -255,35 +255,35 @@ _ENDINGS = (  # of a form, what stands there in the base, and what the base must
     ("ing", "e", bool),
 )
 _VOWEL = re.compile(r"[aeiouy]")
-_SHORT = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")  # doubles its last letter: plan, planned
+_SHORT = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")  # doubles its last letter, as in plan, planned
 _DOUBLED = re.compile(r"(.*([bdfgklmnprstvz]))\2")
-_SHORTEST = 3  # letters of a base
+_SHORTEST = 3  # minimum letters of a base
 
 
 def strict_forms() -> WordForms:
-    """Compare by plurals and the regular forms of verbs: *wound* is not taken for *to wind*."""
+    """Return forms by plurals and regular verbs only: *wound* does not match *to wind*."""
     return WordForms(_inflected, lambda word: frozenset({word}))
 
 
 def loose_forms() -> WordForms:
-    """Compare by all forms, and by what a word is derived from.
+    """Return forms by all inflections and by stems.
 
-    Snowball's stems also join words that are only distantly related, such as *organ* and
-    *organic*: good enough to forbid, too coarse to allow.
+    Snowball's stems also match distantly related words, such as *organ* and *organic*: precise
+    enough for rules that forbid, too coarse for rules that allow.
     """
     from nltk.stem.snowball import SnowballStemmer  # NLTK takes a second to load
 
     stem = SnowballStemmer("english").stem
 
     def forms(word: str) -> frozenset[str]:
-        found = _inflected(word).union(_irregular(NOUNS, VERBS, ADJECTIVES).get(word, ()))
-        return found.union(str(stem(each)) for each in found)
+        inflected = _inflected(word).union(_irregular(NOUNS, VERBS, ADJECTIVES).get(word, ()))
+        return inflected.union(str(stem(form)) for form in inflected)
 
     return WordForms(forms, lambda word: frozenset({word, str(stem(word))}))
 
 
 def _inflected(word: str) -> frozenset[str]:
-    """Return a word and what it may be a form of.
+    """Return a word and its possible base forms.
 
     >>> sorted(_inflected("planned")), sorted(_inflected("planes")), sorted(_inflected("mice"))
     (['plan', 'plann', 'planne', 'planned'], ['plane', 'planes'], ['mice', 'mouse'])
@@ -293,9 +293,9 @@ def _inflected(word: str) -> frozenset[str]:
 
 def _bases(word: str) -> Iterator[str]:
     for ending, instead, like in _ENDINGS:
-        kept = word.removesuffix(ending)
-        base = kept + instead
-        if kept == word or len(base) < _SHORTEST or not like(base):
+        stem = word.removesuffix(ending)
+        base = stem + instead
+        if stem == word or len(base) < _SHORTEST or not like(base):
             continue
         if not _VOWEL.search(base.removesuffix("e")):  # thing, string
             continue
@@ -309,9 +309,9 @@ def _bases(word: str) -> Iterator[str]:
 @cache
 def _irregular(*tables: str) -> dict[str, tuple[str, ...]]:
     """Return the base forms of irregular forms."""
-    found: dict[str, tuple[str, ...]] = {}
+    bases: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for line in exception_list(table).splitlines():
             form, base = line.split()
-            found[form] = (*found.get(form, ()), base)
-    return found
+            bases[form] = (*bases.get(form, ()), base)
+    return bases

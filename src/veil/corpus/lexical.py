@@ -1,4 +1,4 @@
-"""An inverted index: texts to terms, the documents of each term, and the best by score.
+"""An inverted index: analysis of texts, postings, weights, and selection of the best documents.
 
 One index serves every weighting. With tf the count of term t in document d, df its number of
 documents, n all documents and L the number of terms in a document:
@@ -7,8 +7,8 @@ documents, n all documents and L the number of terms in a document:
     ln(1 + (n - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * L / mean L)), as in Lucene.
 ``tfidf``
     w(t, d) * ln(1 + n / df), where w(t, d) = (1 + ln tf) * ln(1 + n / df), scaled to unit length
-    over each document: summed over the terms of a query it is the cosine of the two vectors, but
-    for the length of the query's.
+    for each document. The sum over the terms of a query is the cosine of the two vectors times the
+    length of the query vector.
 """
 
 import re
@@ -27,7 +27,7 @@ from veil.data.arrays import Array, Strings, open_arrays, save_arrays
 from veil.data.fetch import Report, no_progress
 from veil.data.memo import private_cache
 
-ANALYSER = 2  # a change of what `analyse` gives needs a new number: saved indexes are built anew
+ANALYSER = 2  # increase it when the output of `analyse` changes, so that saved indexes are rebuilt
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _POSSESSIVE = re.compile(r"['’＇]s$")
 LUCENE_STOP_WORDS = frozenset(
@@ -41,8 +41,8 @@ LUCENE_STOP_WORDS = frozenset(
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, without possessive endings.
 
-    These are words as people see them, which mechanisms send. Terms of an index come from
-    `tokens_of`, which also keeps "1.5" and "u.s" whole.
+    Mechanisms send these words. Index terms come from `tokens_of`, which also keeps "1.5" and
+    "u.s" whole.
 
     >>> words_of("Crohn's disease, type-2")
     ['crohn', 'disease', 'type', '2']
@@ -54,15 +54,15 @@ def words_of(text: str) -> list[str]:
 
 
 def _token_patterns() -> tuple[str, str]:
-    """Return the tokens of Lucene's StandardTokenizer: of ASCII, and of any text.
+    """Return regular expressions for the tokens of Lucene's StandardTokenizer: ASCII, any text.
 
-    These are the words of UAX #29, one character of Chinese or Hiragana at a time, emoji, and runs
-    of Thai, Lao, Khmer or Burmese. Rules of underscores match without being captured, so that they
-    are passed in one step.
+    Tokens are the words of UAX #29, single characters of Chinese or Hiragana, emoji, and runs of
+    Thai, Lao, Khmer or Burmese. Runs of underscores match without a group, so they are skipped in
+    one step.
     """
-    # A character takes its marks, formats and joiners with it (rule WB4).
+    # A character includes the marks, format characters and joiners after it (rule WB4).
     x = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*+"
-    # The cedilla became a letter in a later version of Unicode than Lucene's.
+    # The cedilla became a letter only after Lucene's version of Unicode.
     letter = rf"[[\p{{WB=ALetter}}\p{{WB=Hebrew_Letter}}]--¸]{x}"
     hebrew = rf"\p{{WB=Hebrew_Letter}}{x}"
     digit = rf"[\p{{WB=Numeric}}０-９]{x}"
@@ -93,7 +93,7 @@ def _token_patterns() -> tuple[str, str]:
 
 _ASCII_TOKEN, _TOKEN = _token_patterns()
 _ASCII = re.compile(_ASCII_TOKEN)
-_JAVA_LOWER = {ord("İ"): "i", ord("Σ"): "σ"}  # a letter at a time, whatever follows
+_JAVA_LOWER = {ord("İ"): "i", ord("Σ"): "σ"}  # letter by letter, regardless of the next letter
 _MAX_TOKEN = 255
 
 
@@ -105,7 +105,7 @@ def _any_token() -> Any:  # noqa: ANN401 - the library has no types
 
 
 def tokens_of(text: str) -> list[str]:
-    """Return the tokens of a text as Lucene's EnglishAnalyzer has them before stop words.
+    """Return the tokens of a text, like Lucene's EnglishAnalyzer before stop word removal.
 
     >>> tokens_of("The U.S. spent 1.5% on Crohn's disease, type-2")
     ['the', 'u.s', 'spent', '1.5', 'on', 'crohn', 'disease', 'type', '2']
@@ -123,22 +123,22 @@ def tokens_of(text: str) -> list[str]:
 
 
 def _short_tokens(text: str, pattern: Any) -> Iterator[str]:  # noqa: ANN401
-    """Yield tokens, cut at 255 characters; what is cut off is read again."""
-    place = 0
-    while match := pattern.search(text, place):
+    """Yield tokens of at most 255 characters. The rest of a longer token is another token."""
+    position = 0
+    while match := pattern.search(text, position):
         token = match[1] or ""
-        place = match.start() + _MAX_TOKEN if len(token) > _MAX_TOKEN else match.end()
+        position = match.start() + _MAX_TOKEN if len(token) > _MAX_TOKEN else match.end()
         if token:
             yield token[:_MAX_TOKEN]
 
 
 @cache
 def _stemmer() -> Callable[[str], str]:
-    """Return Porter's own program, which Lucene translates.
+    """Return the stemmer of Porter's own program, which Lucene ports.
 
-    It goes beyond his paper and leaves words of two letters alone. NLTK's takes seconds for a word
-    of 255 times "y", because it asks of every letter anew what those before it are; documents and
-    answers of engines may hold such words.
+    It differs from his paper and does not change words of two letters. NLTK's implementation
+    takes seconds for a word of 255 times "y", because it classifies all earlier letters again for
+    every letter. Documents and answers of engines may contain such words.
     """
     from nltk.stem.porter import PorterStemmer  # NLTK takes a second to load
 
@@ -153,7 +153,7 @@ def _stemmer() -> Callable[[str], str]:
 
 
 def _consonants(word: str) -> str:
-    """Mark each letter as vowel or consonant: "y" is a vowel after a consonant.
+    """Return c or v for each letter: consonant or vowel. "y" is a vowel after a consonant.
 
     >>> _consonants("syzygy")
     'cvcvcv'
@@ -171,21 +171,21 @@ def _shared_stem(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Return the stem of a word; NLTK needs 20 microseconds for one.
+    """Return the stem of a word, from a cache, because NLTK takes 20 microseconds.
 
-    Where several can ask, a stem is kept for the work under way alone: see `veil.data.memo`.
+    Work with private caches has its own cache: see `veil.data.memo`.
     """
-    known: dict[str, str] | None = private_cache("stems", dict)
-    if known is None:
+    stems: dict[str, str] | None = private_cache("stems", dict)
+    if stems is None:
         return _shared_stem(word)
-    found = known.get(word)
-    if found is None:
-        found = known[word] = _stemmer()(word)
-    return found
+    result = stems.get(word)
+    if result is None:
+        result = stems[word] = _stemmer()(word)
+    return result
 
 
 def head_of(word: str) -> str:
-    """Return how the term of a word begins, unless it is a single letter: y may become i.
+    """Return the prefix that a word shares with its term, unless the term is one letter; y is i.
 
     >>> head_of("ays"), head_of(term_of("ays"))
     ('ai', 'ai')
@@ -194,14 +194,14 @@ def head_of(word: str) -> str:
 
 
 def term_of(word: str) -> str:
-    """Return the index term of one word in lower case, or "" for a stop word or underscores."""
+    """Return the index term of a lower-case word, or "" for a stop word or underscores."""
     if word in LUCENE_STOP_WORDS or not word.strip("_"):
         return ""
     return _stem(word) if len(word) <= _MAX_TOKEN else _stem(word[:_MAX_TOKEN])
 
 
 def analyse(text: str) -> list[str]:
-    """Return the index terms of a text, in order: those of Lucene's EnglishAnalyzer.
+    """Return the index terms of a text, in order, like Lucene's EnglishAnalyzer.
 
     >>> analyse("The treatments of skin cancers in anthropology")
     ['treatment', 'skin', 'cancer', 'anthropolog']
@@ -210,19 +210,19 @@ def analyse(text: str) -> list[str]:
 
 
 class Analyser:
-    """Turns many texts into numbers of terms; every spelling is stemmed once."""
+    """Converts texts to term numbers. Every spelling is stemmed once."""
 
     def __init__(self) -> None:
         self.terms: dict[str, int] = {}
         self._spellings: dict[str, int] = {}
 
     def ids(self, texts: Iterable[str]) -> tuple[NDArray[np.int32], Ids]:
-        """Return the terms of all texts in one row, and where each text starts (n + 1,)."""
+        """Return the terms of all texts in one array, and the start of each text (n + 1,)."""
         chunks: list[NDArray[np.int32]] = []
         ends = [0]
-        known = self._spellings
+        spellings = self._spellings
         for text in texts:
-            numbers = [known.get(word) or self._learn(word) for word in tokens_of(text)]
+            numbers = [spellings.get(word) or self._learn(word) for word in tokens_of(text)]
             chunk = np.array([number - 1 for number in numbers if number > 0], dtype=np.int32)
             chunks.append(chunk)
             ends.append(ends[-1] + len(chunk))
@@ -245,9 +245,9 @@ _MAX_DOCUMENTS = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class Lexical:
-    """Postings by term: those of term t lie at ``indptr[t]:indptr[t + 1]``, in document order."""
+    """Postings by term: ``indptr[t]:indptr[t + 1]`` for term t, in document order."""
 
-    spelt: Strings  # the terms, by number
+    spelt: Strings  # terms, by number
     indptr: Ids  # (V + 1,)
     docs: NDArray[np.int32]  # (postings,)
     counts: NDArray[np.int32]  # (postings,)
@@ -260,13 +260,13 @@ class Lexical:
 
     @cached_property
     def terms(self) -> Mapping[str, int]:
-        """Number of each term."""
+        """The number of each term."""
         return {term: number for number, term in enumerate(self.spelt)}
 
     def ids(self, text: str) -> list[int]:
         """Return the terms of a text that occur in the index."""
-        known = self.terms
-        return [known[term] for term in analyse(text) if term in known]
+        terms = self.terms
+        return [terms[term] for term in analyse(text) if term in terms]
 
     @cached_property
     def frequencies(self) -> Ids:
@@ -274,7 +274,7 @@ class Lexical:
         return np.diff(self.indptr)
 
     def weights(self, scheme: Scheme, k1: float = 1.2, b: float = 0.75) -> Singles:
-        """Return what each posting adds to the score of its document (postings,)."""
+        """Return the weight of each posting in the score of its document (postings,)."""
         count = self.counts.astype(np.float64)
         share = np.asarray(self.frequencies, dtype=np.float64)
         if scheme == "bm25":
@@ -287,11 +287,11 @@ class Lexical:
             weights = np.repeat(idf, self.frequencies) * (1 + np.log(count))
             norms = np.sqrt(np.bincount(self.docs, weights**2, minlength=self.size))
             weights /= np.maximum(norms, 1e-12)[self.docs]
-            weights *= np.repeat(idf, self.frequencies)  # of the query's side
+            weights *= np.repeat(idf, self.frequencies)  # the query's factor
         return weights.astype(np.float32)
 
     def save(self, folder: Path, documents: str) -> None:
-        """Write the index into a new folder; `documents` is the digest of what it is of."""
+        """Write the index to a new folder. `documents` is the digest of the indexed documents."""
         arrays: dict[str, Array] = self.spelt.arrays("term") | {
             "indptr": self.indptr,
             "docs": self.docs,
@@ -302,11 +302,11 @@ class Lexical:
 
 
 def open_lexical(folder: Path, documents: str) -> Lexical | None:
-    """Open a saved index; None if it is not whole, or of other documents."""
-    found = open_arrays(folder, _KIND, _VERSION)
-    if found is None or found[1].get("documents") != documents:
+    """Return a saved index, or None if it is damaged or belongs to other documents."""
+    saved = open_arrays(folder, _KIND, _VERSION)
+    if saved is None or saved[1].get("documents") != documents:
         return None
-    arrays = found[0]
+    arrays = saved[0]
     try:
         parts = [arrays[name] for name in ("indptr", "docs", "counts", "lengths")]
         return Lexical(Strings.from_arrays(arrays, "term"), *parts)
@@ -315,14 +315,17 @@ def open_lexical(folder: Path, documents: str) -> Lexical | None:
 
 
 def build_lexical(texts: Sequence[str], report: Report = no_progress) -> Lexical:
-    """Index texts."""
+    """Return the inverted index of texts."""
     if not 0 < len(texts) <= _MAX_DOCUMENTS:
-        raise InputError("An index needs at least one document, and at most two thousand million.")
+        raise InputError(
+            f"An index must have from 1 to {_MAX_DOCUMENTS:,} documents. Got {len(texts):,}"
+            " instead."
+        )
     analyser = Analyser()
     flat, starts = analyser.ids(_reported(texts, report))
     lengths = np.diff(starts)
     report("sorting the index", 0, 0)
-    # One number per occurrence, term first: sorted, equal ones are the counts.
+    # One number per occurrence, term first. After sorting, runs of equal numbers are the counts.
     keys = flat.astype(np.int64)
     keys *= len(texts)
     keys += np.repeat(np.arange(len(texts)), lengths)
@@ -348,19 +351,19 @@ def _reported(texts: Sequence[str], report: Report) -> Iterator[str]:
 
 
 def top(scores: NDArray[np.floating], k: int, above: float = -np.inf) -> Ids:
-    """Return the positions of the `k` highest scores above a floor, best first.
+    """Return the positions of the `k` highest scores above `above`, best first.
 
-    Equal scores stand in the order of their positions.
+    Ties are in the order of their positions.
 
     >>> top(np.array([1.0, 3.0, 0.0, 3.0, 2.0]), 3, above=0.0).tolist()
     [1, 3, 4]
     """
-    found = np.flatnonzero(scores > above)
-    if len(found) > k:
-        values = scores[found]
+    positions = np.flatnonzero(scores > above)
+    if len(positions) > k:
+        values = scores[positions]
         edge = np.partition(values, len(values) - k)[len(values) - k]
-        better = found[values > edge]
-        found = np.concatenate([better, found[values == edge][: k - len(better)]])
-        found.sort()
-    order: Ids = found[np.argsort(-scores[found], kind="stable")]
+        better = positions[values > edge]
+        positions = np.concatenate([better, positions[values == edge][: k - len(better)]])
+        positions.sort()
+    order: Ids = positions[np.argsort(-scores[positions], kind="stable")]
     return order

@@ -1,4 +1,4 @@
-"""What an index of a folder knows of its files, and how one of them is opened safely."""
+"""The list of files in an index, and safe access to one of them."""
 
 import errno
 import json
@@ -15,20 +15,20 @@ from typing import Any, Self
 from veil.corpus.readers.reader import AGAIN, REASONS
 from veil.data.arrays import Array, Strings
 
-_FOLLOWS_NOT = getattr(os, "O_NOFOLLOW", 0)
-_WALKS = os.open in os.supports_dir_fd and _FOLLOWS_NOT and hasattr(os, "O_DIRECTORY")
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_HAS_DIR_FD = os.open in os.supports_dir_fd and _NO_FOLLOW and hasattr(os, "O_DIRECTORY")
 
 
 def open_inside(root: Path, path: str) -> BufferedReader:
-    """Open the file at a relative path; raises `OSError` for whatever is no file in the folder.
+    """Open the file at a relative path, or raise `OSError` if it is not a file in the folder.
 
-    Where the system can, every folder on the way is opened in the one before it, so that nothing
-    that is put in its place meanwhile leads elsewhere.
+    If the system supports it, every folder on the path is opened relative to its parent, so that
+    a link placed in the meantime cannot lead out of the folder.
     """
     parts = path.split("/")
     if not all(parts) or "." in parts or ".." in parts or "\0" in path or "\\" in path:
         raise OSError(errno.EACCES, "not a path in the folder")
-    handle = _walked(root, parts) if _WALKS else _resolved(root, parts)
+    handle = _open_stepwise(root, parts) if _HAS_DIR_FD else _open_resolved(root, parts)
     file = os.fdopen(handle, "rb")
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         file.close()
@@ -36,20 +36,20 @@ def open_inside(root: Path, path: str) -> BufferedReader:
     return file
 
 
-def _walked(root: Path, parts: list[str]) -> int:
+def _open_stepwise(root: Path, parts: list[str]) -> int:
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for part in parts[:-1]:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | _FOLLOWS_NOT, dir_fd=folder)
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=folder)
             os.close(folder)
             folder = inner
-        flags = os.O_RDONLY | _FOLLOWS_NOT | os.O_NONBLOCK  # a pipe must not make us wait
+        flags = os.O_RDONLY | _NO_FOLLOW | os.O_NONBLOCK  # never wait for a pipe
         return os.open(parts[-1], flags, dir_fd=folder)
     finally:
         os.close(folder)
 
 
-def _resolved(root: Path, parts: list[str]) -> int:
+def _open_resolved(root: Path, parts: list[str]) -> int:
     file = root.joinpath(*parts)
     if file.resolve(strict=True) != root.resolve(strict=True).joinpath(*parts):
         raise OSError(errno.EACCES, "a link")
@@ -61,20 +61,20 @@ _NAME = "file"
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """One file.
+    """One indexed file.
 
     Attributes
     ----------
     path
-        In the folder, with slashes.
+        Path in the folder, with slashes.
     mtime
-        In nanoseconds; 0 where it was too fresh to tell a later change by it.
+        Time in nanoseconds; 0 if it was too recent to detect a later change.
     digest
-        SHA-256 of the content; empty for a file that was too large to be looked at.
+        SHA-256 of the content; empty if the file was too large to read.
     documents
-        How many it gave; they stand together in the index, in the order of the files.
+        Number of its documents, which are consecutive in the index, in the order of the files.
     skipped
-        How much of it was skipped, by reason.
+        Number of skipped parts, by reason.
     """
 
     path: str
@@ -87,48 +87,48 @@ class ListedFile:
 
     @property
     def settled(self) -> bool:
-        """Whether reading it again would bring the same."""
+        """Whether reading the file again would give the same documents."""
         return not AGAIN & set(self.skipped)
 
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """All files of a folder, in order of their paths.
+    """All files of a folder, in the order of their paths.
 
     Attributes
     ----------
     root
         The folder.
-    left
-        What else is in it, by reason.
+    excluded
+        Number of other entries in it, by reason.
     model
-        The encoder whose vectors are in the index, or nothing.
+        The encoder whose vectors are in the index, or "".
     """
 
     root: Path
     rows: Sequence[ListedFile]
-    left: Mapping[str, int] = field(default_factory=dict)
+    excluded: Mapping[str, int] = field(default_factory=dict)
     model: str = ""
 
     @property
     def skipped(self) -> Counter[str]:
-        """How much was skipped, by reason: files, and messages of mailboxes."""
-        total = Counter(self.left)
+        """Number of skipped files and mailbox messages, by reason."""
+        total = Counter(self.excluded)
         for row in self.rows:
             total.update(row.skipped)
         return total
 
     @cached_property
     def starts(self) -> list[int]:
-        """Return the place of each file's first document."""
-        places, place = [], 0
+        """The position of each file's first document."""
+        starts, start = [], 0
         for row in self.rows:
-            places.append(place)
-            place += row.documents
-        return places
+            starts.append(start)
+            start += row.documents
+        return starts
 
     def file_of(self, name: str) -> tuple[ListedFile, int] | None:
-        """Return the file of a document by its id, and where the documents of the file begin."""
+        """Return the file of a document by its id, and the position of the file's documents."""
         row = self._by_path.get(name)
         if row is None or row[0].kind == "mbox":
             row = self._by_path.get(name.rpartition("/")[0])
@@ -141,8 +141,8 @@ class Listing:
         return {row.path: (row, start) for row, start in zip(self.rows, self.starts, strict=True)}
 
     def facts(self) -> dict[str, Any]:
-        """Return what is kept beside the arrays."""
-        return {"root": str(self.root), "left": dict(self.left), "model": self.model}
+        """Return the values that are saved next to the arrays."""
+        return {"root": str(self.root), "left": dict(self.excluded), "model": self.model}
 
     def arrays(self) -> dict[str, Array]:
         """Return the files as arrays."""
@@ -154,7 +154,7 @@ class Listing:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array], facts: Mapping[str, Any]) -> Self:
-        """Put a listing together; raises `ValueError` or `LookupError` for what is none."""
+        """Return the listing of such arrays and facts. Raise `ValueError` or `LookupError`."""
         rows = []
         for line in Strings.from_arrays(arrays, _NAME):
             path, kind, size, mtime, digest, documents, skipped = json.loads(line)
@@ -165,5 +165,6 @@ class Listing:
             rows.append(
                 ListedFile(str(path), str(kind), *sizes, str(digest), int(documents), counts)
             )
-        left = {name: int(facts["left"][name]) for name in facts["left"] if name in REASONS}
-        return cls(Path(str(facts["root"])), rows, left, str(facts["model"]))
+        counts = facts["left"]
+        excluded = {name: int(counts[name]) for name in counts if name in REASONS}
+        return cls(Path(str(facts["root"])), rows, excluded, str(facts["model"]))

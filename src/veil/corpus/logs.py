@@ -1,4 +1,4 @@
-"""Queries that people asked, one after the other, and labels of what they are about."""
+"""Read query logs, and labels for the topics of queries."""
 
 import hashlib
 import re
@@ -16,18 +16,18 @@ from veil.corpus.tokens import fold_text
 from veil.data.records import Columns, text_rows
 from veil.data.rows import Header, Row
 
-MAX_COUNT = 10**12  # so that sums of millions of counts fit 64 bits
+MAX_COUNT = 10**12  # so that sums of millions of counts fit in 64 bits
 _COUNTS = ("count", "counts", "frequency")
-_WHOLE = re.compile(r"0*([0-9]{1,13})(?:\.0*)?")  # also as a float that is whole
-_LOOK = 100  # rows by which a table without a header line is told to be of queries and counts
+_INTEGER = re.compile(r"0*([0-9]{1,13})(?:\.0*)?")  # also written as a float
+_LOOK = 100  # rows that decide if a table without header has counts
 
 
 def read_log(name: str | Path) -> Iterator[str]:
-    """Yield the queries of ``irds:ID``, or of a file, also a compressed one.
+    """Yield the queries of ``irds:ID`` or of a file, which may be compressed.
 
-    A file is plain text, one query per line, or a table (CSV, TSV, JSONL, Parquet) with a column
-    ``query`` or ``text``. Queries come as often as they stand there: `read_counted` has the counts
-    of a table, too.
+    A file is plain text with one query per line, or a table (CSV, TSV, JSONL, Parquet) with a
+    column ``query`` or ``text``. Queries are yielded once per row; `read_counted` also returns the
+    counts of a table.
     """
     if isinstance(name, str) and name.startswith("irds:"):
         return read_irds_queries(name.removeprefix("irds:"))
@@ -35,31 +35,31 @@ def read_log(name: str | Path) -> Iterator[str]:
 
 
 def read_counted(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield the queries of a file, each with its count: 1, unless the table has a column of them.
+    """Yield the queries of a file with their counts.
 
-    That is ``count``, ``counts`` or ``frequency``. A TSV of two columns without a header line has
-    names and queries; or queries and counts, if the second are whole numbers and the first are
-    not.
+    The counts are in a column ``count``, ``counts`` or ``frequency``; without one, each count is
+    1. A TSV with two columns and no header has ids and queries, unless only the second column
+    contains integers: then it has queries and counts.
 
     Raises
     ------
     InputError
-        If a count is no whole number from 1 on.
+        If a count is not an integer of at least 1.
     """
     picked = _Picked()
     rows = text_rows(path, path.name, picked.pick)
     ahead = list(islice(rows, _LOOK))
-    named = picked.bare and not _are_counts(ahead)
+    has_names = picked.bare and not _are_counts(ahead)
     for row in chain(ahead, rows):
         text, *count = row.values
-        if named:
+        if has_names:
             yield count[0], 1
         else:
             yield text, _count(count[0], row, path.name) if count else 1
 
 
 class _Picked:
-    """The columns of the queries and, where there is one, of their counts."""
+    """Picks the columns of the queries and, if present, of their counts."""
 
     def __init__(self) -> None:
         self.bare = False  # two columns without names
@@ -74,31 +74,31 @@ class _Picked:
 
 
 def _are_counts(rows: list[Row[Any]]) -> bool:
-    """Tell whether rows of two columns are queries and counts, and not names and queries."""
-    firsts, seconds = ([_whole(row.values[at]) for row in rows] for at in (0, 1))
+    """Return whether rows with two columns are queries and counts, and not ids and queries."""
+    firsts, seconds = ([_to_int(row.values[at]) for row in rows] for at in (0, 1))
     return None not in seconds and None in firsts
 
 
 def _count(value: object, row: Row[Any], name: str) -> int:
-    count = _whole(value)
+    count = _to_int(value)
     if count is None or not 1 <= count <= MAX_COUNT:
         raise InputError(
-            f"{row.where(name)} must have a whole number >= 1 as its count, at most"
-            f" {MAX_COUNT:,}; repair it, or rename the column."
+            f"{row.where(name)} must have an integer count from 1 to {MAX_COUNT:,}. Repair the"
+            " file, or rename the column."
         )
     return count
 
 
-def _whole(value: object) -> int | None:
-    """Return a whole number that is written as such, or as a float; else None."""
+def _to_int(value: object) -> int | None:
+    """Return an integer, also one written as a float, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    found = _WHOLE.fullmatch(str(value).strip()) if _is_short(value) else None
-    return int(found[1]) if found else None
+    match = _INTEGER.fullmatch(str(value).strip()) if _is_short(value) else None
+    return int(match[1]) if match else None
 
 
 def _is_short(value: float | str) -> bool:
-    """Keep from writing out a number of thousands of digits."""
+    """Return False for numbers with many digits, which must not be converted to text."""
     return len(value) < 100 if isinstance(value, str) else -1 < value < 10 * MAX_COUNT
 
 
@@ -107,19 +107,21 @@ _MOST = 2**30  # bytes of a file of labels
 
 
 def read_labels(path: Path) -> Mapping[str, str]:
-    """Read lines of a query, a tab and a label; return labels by queries, folded.
+    """Return the labels by folded query, from lines with a query, a tab and a label.
 
-    Of a query that comes again the first label counts. Empty lines are passed over.
+    The first label of a query counts. Empty lines are skipped.
     """
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for number, line in enumerate(_text(path).splitlines(), start=1):
         if not line.strip():
             continue
         query, tab, label = line.partition("\t")
         if not tab or not query.strip() or not label.strip() or "\t" in label:
-            raise InputError(f"Line {number} of {path.name} must be a query, a tab and a label.")
-        found.setdefault(fold_text(query), label.strip())
-    return found
+            raise InputError(
+                f"Line {number} of {path.name} must be a query, a tab and a label. Repair it."
+            )
+        labels.setdefault(fold_text(query), label.strip())
+    return labels
 
 
 def file_digest(path: Path) -> str:
@@ -130,30 +132,30 @@ def file_digest(path: Path) -> str:
 def _text(path: Path) -> str:
     try:
         if path.stat().st_size > _MOST:
-            raise InputError(f"{path.name} is too large for a file of labels.")
+            raise InputError(f"{path.name} is too large. A file of labels has at most 1 GB.")
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(f"{path.name} must be a file of text in UTF-8.") from None
+        raise InputError(f"{path.name} must be a UTF-8 text file. Convert it.") from None
     except OSError:
         raise InputError(
-            f"The labels are neither a name ({', '.join(ICD10CM)}) nor a file that can be read."
+            f"The labels must be one of {', '.join(ICD10CM)}, or a readable file."
         ) from None
 
 
 @lru_cache(maxsize=2)
 def icd10cm_labels(kind: str) -> Mapping[str, str]:
-    """Return the chapter or the category of each description and inclusion term, folded.
+    """Return the chapter or category of each folded description and inclusion term.
 
-    A text that stands at several codes has the label of the shortest, the first of those.
+    If a text occurs at several codes, the first of the shortest codes counts.
     """
-    icd10cm_folder()  # says what to install where the classification is not there
+    icd10cm_folder()  # raises an error with the package to install if the data is missing
     entries = sorted(read_entries(), key=lambda entry: len(entry.code))
-    label = _chapters() if kind == ICD10CM[0] else {}
-    found: dict[str, str] = {}
+    chapters = _chapters() if kind == ICD10CM[0] else {}
+    labels: dict[str, str] = {}
     for entry in entries:
         for text in (entry.description, *entry.terms):
-            found.setdefault(fold_text(text), label.get(entry.category, entry.category))
-    return found
+            labels.setdefault(fold_text(text), chapters.get(entry.category, entry.category))
+    return labels
 
 
 def _chapters() -> dict[str, str]:

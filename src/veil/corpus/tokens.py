@@ -1,13 +1,11 @@
-"""Texts to words and back, with function words and part-of-speech tags.
+"""Tokens of a text, with positions and case patterns; stop words; part-of-speech tags.
 
-Texts to words and back: a word keeps its place, spacing, punctuation and case pattern.
-White space and punctuation are the layout, which stays. Everything else is a word: letters,
-digits, and also symbols, emoji, control and unassigned characters, because what is not known to be
-harmless must not pass. E-mail and web addresses are one word each.
+White space and punctuation are layout, which mechanisms keep. Everything else is a word: letters,
+digits, and also symbols, emoji, control and unassigned characters, because only characters that
+are known to be harmless may pass. An e-mail or web address is one word.
 
-Part-of-speech tags, by whichever tagger is at hand.
-The default is TextBlob's pattern tagger: it ships with its lexicon, needs no download and never
-reaches the network. NLTK's and spaCy's are used when asked for by name.
+The default tagger is TextBlob's pattern tagger, which ships with its lexicon and never uses the
+network. NLTK's and spaCy's taggers are available by name.
 """
 
 import re
@@ -21,19 +19,19 @@ from functools import cache, lru_cache
 from veil.core.errors import InputError, MissingExtraError, UnknownNameError
 from veil.core.formatting import printable
 
-MASK = "[MASK]"  # in place of a word that is hidden
-MAX_CHARS = 1_000_000  # in one text, unless the caller says otherwise
+MASK = "[MASK]"  # replaces a hidden word
+MAX_CHARS = 1_000_000  # default limit for one text
 
 
 class Kind(StrEnum):
-    """What sort of word it is, by its spelling."""
+    """The kind of a word, by its spelling."""
 
     WORD = "word"
     NUMBER = "number"
     EMAIL = "email"
     URL = "url"
-    IDENTIFIER = "identifier"  # letters and digits mixed
-    SYMBOL = "symbol"  # no letter and no digit: emoji, currency signs, control characters
+    IDENTIFIER = "identifier"  # letters and digits
+    SYMBOL = "symbol"  # no letters or digits: emoji, currency signs, control characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class Token:
 _SPECIAL = re.compile(
     r"(?P<email>(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)*)"
     r"|(?P<url>(?:(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,15}://|www\.)[^\s<>\"]*[\w/]"
-    # a bare host, with or without a path; end.Next without a space is taken for one, too
+    # a bare host, with or without a path; also matches end.Next without a space
     r"|(?<![\w.-])[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,24}(?![\w-])(?:[/:?#][^\s<>\"]*[\w/])?)"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -60,30 +58,30 @@ _JOINERS = "'’-"  # inside a word: don't, x-ray
 
 @lru_cache(maxsize=4096)
 def _is_layout(character: str) -> bool:
-    """Tell whether a character is white space or punctuation."""
+    """Return whether a character is white space or punctuation."""
     return character.isspace() or unicodedata.category(character)[0] in "PZ"
 
 
 def check_text(text: object, where: str, max_chars: int = MAX_CHARS) -> str:
-    """Return the text, or say what is wrong with it without quoting it."""
+    """Return the text, or raise an error that does not quote it."""
     if not isinstance(text, str):
         raise InputError(f"{where} must be a string. Got {type(text).__name__} instead.")
     if len(text) > max_chars:
         raise InputError(
-            f"{where} has {len(text):,} characters, more than the limit of {max_chars:,};"
-            " split it, or raise the limit: max_chars, --max-chars."
+            f"{where} must have at most {max_chars:,} characters. Got {len(text):,} instead. Split"
+            " it, or raise the limit with max_chars or --max-chars."
         )
     surrogate = None if text.isascii() else _SURROGATE.search(text)
     if surrogate:
         raise InputError(
             f"{where} has a lone surrogate at character {surrogate.start() + 1}, which is not"
-            " text; decode the input with the right encoding."
+            " text. Decode the input with the right encoding."
         )
     return text
 
 
 def fold_text(text: str) -> str:
-    """Return a text as it is compared: case and white space folded.
+    """Return a text for comparison, with case and white space folded.
 
     >>> fold_text("  Skin   Cancer ")
     'skin cancer'
@@ -92,7 +90,7 @@ def fold_text(text: str) -> str:
 
 
 def lookup_form(text: str) -> str:
-    r"""Return a text as it is looked up: folded, in whatever characters it is spelt (NFKC).
+    r"""Return a text for look-up: folded, with compatible characters unified (NFKC).
 
     >>> lookup_form("½ Cup of\0ﬂour")
     '1⁄2 cup of flour'
@@ -101,24 +99,24 @@ def lookup_form(text: str) -> str:
 
 
 def tokens(text: str) -> list[Token]:
-    """Find the words of a text, in order.
+    """Return the words of a text, in order.
 
     >>> text = "Don't e-mail j.doe@x.org: HIV, 3.5 mg"
     >>> [text[t.start:t.end] for t in tokens(text)]
     ["Don't", 'e-mail', 'j.doe@x.org', 'HIV', '3.5', 'mg']
     """
-    found: list[Token] = []
+    words: list[Token] = []
     at = 0
     for match in _SPECIAL.finditer(text) if "@" in text or "." in text or "/" in text else ():
-        found += _plain(text, at, match.start())
-        found.append(Token(match.start(), match.end(), Kind(match.lastgroup or "url")))
+        words += _words_between(text, at, match.start())
+        words.append(Token(match.start(), match.end(), Kind(match.lastgroup or "url")))
         at = match.end()
-    return found + _plain(text, at, len(text))
+    return words + _words_between(text, at, len(text))
 
 
-def _plain(text: str, start: int, end: int) -> list[Token]:
-    """Find the words of a stretch that has no addresses."""
-    found = []
+def _words_between(text: str, start: int, end: int) -> list[Token]:
+    """Return the words of ``text[start:end]``, which has no addresses."""
+    words = []
     at = start
     while at < end:
         character = text[at]
@@ -129,15 +127,15 @@ def _plain(text: str, start: int, end: int) -> list[Token]:
         stop = number.end() if number else at + 1
         if number and stop < end and not _is_layout(text[stop]):
             number = None  # 3rd, 4x4: letters follow
-        while number is None and stop < end and _goes_on(text, stop, end):
+        while number is None and stop < end and _continues(text, stop, end):
             stop += 1
-        found.append(Token(at, stop, Kind.NUMBER if number else _kind(text[at:stop])))
+        words.append(Token(at, stop, Kind.NUMBER if number else _kind(text[at:stop])))
         at = stop
-    return found
+    return words
 
 
-def _goes_on(text: str, at: int, end: int) -> bool:
-    """Tell whether the word goes on at this character: also at a joiner between two letters."""
+def _continues(text: str, at: int, end: int) -> bool:
+    """Return whether a word continues at `at`: with a word character or a joiner inside it."""
     if not _is_layout(text[at]):
         return True
     return (
@@ -158,7 +156,7 @@ def _kind(word: str) -> Kind:
 
 
 def without_clitic(word: str) -> str:
-    """Return a word without a clitic at its end.
+    """Return a word without a final clitic.
 
     >>> [without_clitic(word) for word in ("patient's", "don't", "skin")]
     ['patient', 'do', 'skin']
@@ -167,13 +165,13 @@ def without_clitic(word: str) -> str:
 
 
 def bare_parts(word: str) -> list[str]:
-    """Return what is left of a word without case, accents' spelling, clitic and hyphens.
+    """Return the hyphen-separated parts of a word, folded (NFC), without a clitic.
 
     >>> bare_parts("HIV-positive"), bare_parts("Crohn’s")
     (['hiv', 'positive'], ['crohn'])
     """
-    plain = unicodedata.normalize("NFC", word).casefold()
-    return [part for part in without_clitic(plain).split("-") if part] or [plain]
+    folded = unicodedata.normalize("NFC", word).casefold()
+    return [part for part in without_clitic(folded).split("-") if part] or [folded]
 
 
 def unaccented(word: str) -> str:
@@ -182,8 +180,8 @@ def unaccented(word: str) -> str:
     >>> unaccented("Sjögren"), unaccented("café")
     ('Sjogren', 'cafe')
     """
-    apart = unicodedata.normalize("NFKD", word)
-    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+    decomposed = unicodedata.normalize("NFKD", word)
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 
 class Case(StrEnum):
@@ -195,7 +193,7 @@ class Case(StrEnum):
 
 
 def case_of(word: str) -> Case:
-    """Return the pattern of a word that its replacement is to follow."""
+    """Return the case pattern of a word, for its replacement."""
     if word.islower():
         return Case.AS_IS
     if len(word) > 1 and word.isupper():
@@ -206,7 +204,7 @@ def case_of(word: str) -> Case:
 
 
 def apply_case(case: Case, word: str) -> str:
-    """Write a word in a case pattern.
+    """Return a word in a case pattern.
 
     >>> apply_case(case_of("Cancer"), "melanoma"), apply_case(case_of("HIV"), "mri")
     ('Melanoma', 'MRI')
@@ -239,9 +237,9 @@ STOP_WORDS: frozenset[str] = frozenset(
 )
 
 
-Tagger = Callable[[Sequence[str]], list[str]]  # the words of one text -> Penn Treebank tags
+Tagger = Callable[[Sequence[str]], list[str]]  # words of one text to Penn Treebank tags
 
-TAGS = frozenset(  # of the Penn Treebank, without those of punctuation
+TAGS = frozenset(  # of the Penn Treebank, without punctuation
     """
     CC CD DT EX FW IN JJ JJR JJS LS MD NN NNP NNPS NNS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB
     VBD VBG VBN VBP VBZ WDT WP WP$ WRB
@@ -252,14 +250,14 @@ TAGS = frozenset(  # of the Penn Treebank, without those of punctuation
 def tagger(name: str = "pattern") -> Tagger:
     """Return a tagger by name: pattern, nltk or spacy."""
     if name not in _TAGGERS:
-        raise UnknownNameError(f"No tagger called '{name[:40]}'. Known: {', '.join(_TAGGERS)}.")
+        raise UnknownNameError(f"No tagger '{name[:40]}'. Known: {', '.join(_TAGGERS)}.")
     return _TAGGERS[name]()
 
 
 @cache
 def _pattern() -> Tagger:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # it leaves its lexicon's files open
+        warnings.simplefilter("ignore", ResourceWarning)  # TextBlob leaves files open
         from textblob.en import tag
 
         tag("a", tokenize=False)  # reads the lexicon
@@ -278,7 +276,7 @@ def _nltk() -> Tagger:
         pos_tag(["test"])
     except (ImportError, LookupError):
         raise MissingExtraError(
-            "The nltk tagger needs NLTK's data: python -m nltk.downloader"
+            "The nltk tagger needs NLTK and its data: python -m nltk.downloader"
             " averaged_perceptron_tagger_eng."
         ) from None
     return lambda words: [mark for _, mark in pos_tag(list(words))]

@@ -1,9 +1,6 @@
-"""Documents, judgements and ranked lists as TREC writes them.
+"""Documents, judgements and ranked lists in TREC's formats.
 
-Messages name a file and a line, never what stands in it.
-
-Ranked lists as TREC writes them: one line per query and document.
-Messages name a file and a line, never what stands in it.
+Errors name a file and a line, never its content.
 """
 
 import html
@@ -25,8 +22,8 @@ _BODY = re.compile(r"<TEXT>(.*?)</TEXT>", re.DOTALL | re.IGNORECASE)
 
 
 def read_judgements(path: Path) -> Judgements:
-    """Read judgements: TREC's four columns, or three (query, document, grade) with a header."""
-    found: dict[str, dict[str, int]] = {}
+    """Return judgements, from TREC's four columns or from query, document, grade with header."""
+    judgements: dict[str, dict[str, int]] = {}
     for number, line in enumerate(read_lines(path), start=1):
         row = line.split()
         graded = bool(row) and _GRADE.fullmatch(row[-1]) is not None
@@ -34,15 +31,15 @@ def read_judgements(path: Path) -> Judgements:
             continue
         if len(row) not in (3, 4) or not graded:
             raise InputError(
-                f"Line {number:,} of {path.name} is no judgement; it must be: query 0 document"
-                " grade."
+                f"Line {number:,} of {path.name} must be a judgement: query 0 document grade."
+                " Repair the file."
             )
-        found.setdefault(row[0], {})[row[-2]] = int(row[-1])
-    return found
+        judgements.setdefault(row[0], {})[row[-2]] = int(row[-1])
+    return judgements
 
 
 def read_trec(path: Path, progress: Progress) -> Iterator[Document]:
-    """Yield <DOC> ... </DOC> with <DOCNO>, and <TEXT> or whatever else stands in it."""
+    """Yield the documents in <DOC> ... </DOC>, with <DOCNO> and <TEXT> or other text."""
     name = path.name
     inside: list[str] = []
     start = size = 0
@@ -53,6 +50,7 @@ def read_trec(path: Path, progress: Progress) -> Iterator[Document]:
         if start and (mark == "<DOC>" or size > MAX_LINE):
             raise InputError(
                 f"The <DOC> at line {start:,} of {name} has no </DOC>, or is longer than 64 MB."
+                " Repair the file."
             )
         if mark == "<DOC>":
             start = number
@@ -60,11 +58,11 @@ def read_trec(path: Path, progress: Progress) -> Iterator[Document]:
             yield _document("".join(inside), start, name)
             inside, start, size = [], 0, 0
     if start:
-        raise InputError(f"The <DOC> at line {start:,} of {name} has no </DOC>.")
+        raise InputError(f"The <DOC> at line {start:,} of {name} has no </DOC>. Repair the file.")
 
 
 def _pieces(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-    """Cut lines at <DOC> and </DOC>: the line, the mark after the piece, or "", and the piece."""
+    """Yield line number, following tag or "", and text of each piece between <DOC> and </DOC>."""
     for number, line in enumerate(lines, start=1):
         at = 0
         for tag in _DOC.finditer(line):
@@ -76,14 +74,14 @@ def _pieces(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
 def _document(raw: str, line: int, name: str) -> Document:
     key = _DOCNO.search(raw)
     if key is None:
-        raise InputError(f"The <DOC> at line {line:,} of {name} has no <DOCNO>.")
+        raise InputError(f"The <DOC> at line {line:,} of {name} has no <DOCNO>. Repair the file.")
     title = _TITLE.search(raw)
     bodies = [body[1] for body in _BODY.finditer(raw)]
     rest = " ".join(bodies) if bodies else _TITLE.sub(" ", raw.replace(key[0], " "))
-    return Document(key[1], _plain(title[2]) if title else "", _plain(rest))
+    return Document(key[1], _strip_tags(title[2]) if title else "", _strip_tags(rest))
 
 
-def _plain(markup: str) -> str:
+def _strip_tags(markup: str) -> str:
     return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
 
 
@@ -92,39 +90,41 @@ _MAX_LINES = 20_000_000
 
 
 def read_run(path: Path) -> Run:
-    """Read a run: query Q0 document rank score tag, also .gz.
+    """Return the ranked lists of a run (query Q0 document rank score tag), which may be .gz.
 
-    As in trec_eval the score orders and not the rank, and of documents of one score the one whose
-    name comes last in the alphabet stands first.
+    As in trec_eval, documents are ordered by score, not by rank, and ties by id in reverse
+    alphabetical order.
     """
     require_file(path, "a run")
-    found: dict[str, dict[str, float]] = {}
+    lists: dict[str, dict[str, float]] = {}
     for number, line in enumerate(read_lines(path), start=1):
         row = line.split()
         if not row:
             continue
         if number > _MAX_LINES:
-            raise InputError(f"{path.name} has more than {_MAX_LINES:,} lines; cut its lists.")
+            raise InputError(
+                f"{path.name} must have at most {_MAX_LINES:,} lines. Shorten its lists."
+            )
         score = _score(row)
         if score is None:
             raise InputError(
-                f"Line {number:,} of {path.name} is no result of a run; it must be: query Q0"
-                " document rank score tag."
+                f"Line {number:,} of {path.name} must be a result: query Q0 document rank score"
+                " tag. Repair the file."
             )
-        listed = found.setdefault(row[0], {})
+        listed = lists.setdefault(row[0], {})
         if row[2] in listed:
             raise InputError(
-                f"Line {number:,} of {path.name} names a document for the second time; each"
-                " stands once in the list of a query: fuse the lists of its variants first."
+                f"Line {number:,} of {path.name} repeats a document. A query's list must contain"
+                " each document once. Fuse the lists of its variants first."
             )
         listed[row[2]] = score
-    if not found:
-        raise InputError(f"{path.name} is empty; it must be a run of TREC.")
-    return {query: _ordered(listed) for query, listed in found.items()}
+    if not lists:
+        raise InputError(f"{path.name} is empty. It must be a TREC run.")
+    return {query: _ordered(listed) for query, listed in lists.items()}
 
 
 def _score(row: list[str]) -> float | None:
-    if len(row) not in (5, 6):  # some leave the tag out
+    if len(row) not in (5, 6):  # the tag may be missing
         return None
     try:
         score = float(row[4])

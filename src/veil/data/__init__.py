@@ -1,1 +1,1 @@
-"""Material: word vectors, texts, tables, and how to fetch them."""
+"""Read, write, cache and download data files."""

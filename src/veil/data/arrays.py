@@ -1,4 +1,4 @@
-"""Arrays in folders that are opened only if they are whole, and strings packed into arrays."""
+"""Folders of arrays with checksums, and strings packed into arrays."""
 
 import hashlib
 import json
@@ -24,9 +24,9 @@ _MAX_META = 2**20  # bytes
 def save_arrays(
     folder: Path, kind: str, version: int, arrays: Mapping[str, Array], facts: Mapping[str, object]
 ) -> None:
-    """Write arrays and some facts about them into a new folder for its owner alone.
+    """Write arrays and some facts about them to a new folder that only its owner can read.
 
-    The folder appears whole or not at all.
+    The folder is written completely or not at all.
     """
     with whole_folder(folder, private=True) as part:
         sums = {}
@@ -40,7 +40,7 @@ def save_arrays(
 
 
 def kind_of_folder(folder: Path) -> str:
-    """Return what a folder says it holds; "" for a folder that is none of ours."""
+    """Return the kind of a folder of arrays, or "" for any other folder."""
     meta = _meta(folder)
     return str(meta.get("kind", ""))
 
@@ -48,16 +48,16 @@ def kind_of_folder(folder: Path) -> str:
 def open_arrays(
     folder: Path, kind: str, version: int
 ) -> tuple[dict[str, Array], dict[str, Any]] | None:
-    """Open a folder of arrays, memory-mapped; None if it is not whole, or of another kind."""
+    """Return the memory-mapped arrays and the facts of a folder, or None if it is not valid."""
     meta = _meta(folder)
-    told = meta.pop("whole", None)
-    if meta.get("kind") != kind or meta.get("version") != version or told != _digest_of(meta):
+    recorded = meta.pop("whole", None)
+    if meta.get("kind") != kind or meta.get("version") != version or recorded != _digest_of(meta):
         return None
     arrays: dict[str, Array] = {}
     with suppress(OSError, ValueError, EOFError, TypeError, AttributeError, LookupError):
-        for name, wanted in meta["sha256"].items():
+        for name, expected in meta["sha256"].items():
             file = folder / f"{Path(name).name}.npy"
-            if digest(file, "sha256") != wanted:
+            if digest(file, "sha256") != expected:
                 return None
             arrays[name] = _map(file)
         return arrays, dict(meta["facts"])
@@ -69,7 +69,7 @@ def _digest_of(meta: Mapping[str, object]) -> str:
 
 
 def _map(file: Path) -> Array:
-    """Memory-map an array; one without elements cannot be mapped, and is read."""
+    """Memory-map an array. An empty array cannot be mapped, so it is read."""
     array: Array
     try:
         array = np.load(file, mmap_mode="r", allow_pickle=False)
@@ -89,9 +89,9 @@ def _meta(folder: Path) -> dict[str, Any]:
     file = folder / _META
     with suppress(OSError, ValueError, RecursionError):
         if file.stat().st_size <= _MAX_META:
-            found = json.loads(file.read_text(encoding="utf-8"))
-            if isinstance(found, dict):
-                return found
+            meta = json.loads(file.read_text(encoding="utf-8"))
+            if isinstance(meta, dict):
+                return meta
     return {}
 
 
@@ -99,7 +99,7 @@ _CHUNK = 4096
 
 
 class Strings(Sequence[str]):
-    """A sequence of strings, decoded when asked for; the arrays may be memory-mapped.
+    """A sequence of strings, decoded on access. The arrays may be memory-mapped.
 
     >>> many = Strings.of(["skin", "", "Bänder"])
     >>> len(many), many[2], list(many)
@@ -112,7 +112,7 @@ class Strings(Sequence[str]):
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> "Strings":
-        """Pack strings."""
+        """Return the strings in packed form."""
         builder = StringsBuilder()
         for string in strings:
             builder.add(string)
@@ -124,7 +124,7 @@ class Strings(Sequence[str]):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], name: str) -> "Strings":
-        """Put strings together from their two arrays."""
+        """Return the strings of such arrays."""
         return cls(arrays[f"{name}-blob"], arrays[f"{name}-offsets"])
 
     def __len__(self) -> int:
@@ -154,7 +154,7 @@ class Strings(Sequence[str]):
 
 
 class StringsBuilder:
-    """Takes strings one by one."""
+    """Packs strings one by one."""
 
     def __init__(self) -> None:
         self._blob = bytearray()
@@ -166,13 +166,13 @@ class StringsBuilder:
             self._blob += string.encode()
         except UnicodeEncodeError:
             raise InputError(
-                f"String {len(self._ends):,} has a lone surrogate, which is not text; decode the"
+                f"String {len(self._ends):,} has a lone surrogate, which is not text. Decode the"
                 " input with the right encoding."
             ) from None
         self._ends.append(len(self._blob))
 
     def done(self) -> Strings:
-        """Return what was added."""
+        """Return the added strings."""
         return Strings(
             np.frombuffer(bytes(self._blob), dtype=np.uint8), np.array(self._ends, dtype=np.int64)
         )

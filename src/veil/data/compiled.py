@@ -1,9 +1,9 @@
-"""Compile functions with numba, and keep the result where nobody else can put anything.
+"""Compile functions with numba, and cache the result where nobody else can write.
 
-What numba keeps of a compiled function is a pickle: loading one runs whatever it says. Numba looks
-for them beside the source, or where the environment says. Here they lie in an owner-only folder of
-the cache, which is looked at before each loading (see `veil.data.files`); where it cannot be
-had, functions are compiled anew by every process, which takes some ten seconds.
+Numba caches compiled functions as pickles, and loading a pickle runs its code. By default they are
+next to the source, or in a folder named by the environment. Here they are in an owner-only folder
+of the cache, which is checked before each loading (see `veil.data.files`). Without such a folder,
+every process compiles the functions, which takes some ten seconds.
 """
 
 import hashlib
@@ -25,52 +25,52 @@ Compiled = Callable[[Callable[..., Any]], Any]
 
 
 def compiled(**options: object) -> Compiled:
-    """Return a decorator that compiles a function without the interpreter's lock."""
+    """Return a decorator that compiles a function and releases the interpreter's lock."""
 
     def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - numba has no types
-        made = njit(nogil=True, **options)(function)
-        made._cache = OwnCache(function)
-        return made
+        kernel = njit(nogil=True, **options)(function)
+        kernel._cache = OwnCache(function)
+        return kernel
 
     return decorate
 
 
 def kernels_folder() -> Path:
-    """Folder of the compiled functions of this very source, whether it is there or not.
+    """Return the folder of the functions compiled from this source, whether or not it exists.
 
-    It is in ``$VEIL_KERNELS``, else in the cache folder.
+    It is in ``$VEIL_KERNELS``, or else in the cache folder.
     """
-    chosen = os.environ.get("VEIL_KERNELS")
-    return (Path(chosen) if chosen else cache_folder() / "kernels") / _stamp()
+    folder = os.environ.get("VEIL_KERNELS")
+    return (Path(folder) if folder else cache_folder() / "kernels") / _stamp()
 
 
 @cache
 def _stamp() -> str:
-    """Name all sources that are compiled: functions of one file use those of others."""
-    made = hashlib.sha256(sys.version.encode())
+    """Return a digest of all compiled sources, because functions use those of other files."""
+    content = hashlib.sha256(sys.version.encode())
     for file in sorted(Path(__file__).parents[1].rglob("_fused*.py")):
-        made.update(file.read_bytes())
-    return made.hexdigest()[:32]
+        content.update(file.read_bytes())
+    return content.hexdigest()[:32]
 
 
 class OwnCache(Cache):  # type: ignore[misc]
-    """Numba's cache of one function, in a folder that is looked at before it is believed."""
+    """Numba's cache of one function, in a folder that is checked before it is trusted."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._impl_class = _Kept
+        self._impl_class = _CacheFormat
         super().__init__(function)
 
     def load_overload(self, sig: object, target_context: object) -> Any:  # noqa: ANN401
-        """Load what was compiled before; None where there is nothing to be believed."""
+        """Load the compiled function, or None if there is no trusted one."""
         if not is_own(Path(self._cache_path)):
             return None
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # noqa: BLE001 - a torn file fails in any way: compile anew
+        except Exception:  # noqa: BLE001 - a damaged file raises any error: recompile
             return None
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Keep what was compiled, or do without."""
+        """Cache the compiled function, if possible."""
         folder = Path(self._cache_path)
         if make_own(folder):
             with suppress(Exception):  # as above, or a full disk
@@ -80,26 +80,26 @@ class OwnCache(Cache):  # type: ignore[misc]
                     file.chmod(0o600)
 
 
-class _Kept(CompileResultCacheImpl):  # type: ignore[misc]
-    """How numba writes a function down; the place is ours, whatever the environment says."""
+class _CacheFormat(CompileResultCacheImpl):  # type: ignore[misc]
+    """Numba's file format, in our folder regardless of the environment."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._lineno = function.__code__.co_firstlineno
-        self._locator = _Place(function)
+        self._locator = _Locator(function)
         module = Path(function.__code__.co_filename).stem
         name = f"{module}.{function.__qualname__}".replace("<", "").replace(">", "")
         self._filename_base = self.get_filename_base(name, getattr(sys, "abiflags", ""))
 
 
-class _Place(_CacheLocator):  # type: ignore[misc]
-    """Where the compiled functions lie."""
+class _Locator(_CacheLocator):  # type: ignore[misc]
+    """The folder of the compiled functions."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._py_file = function.__code__.co_filename
         self._line = function.__code__.co_firstlineno
 
     def ensure_cache_path(self) -> None:
-        """Do nothing: it was made before."""
+        """Do nothing: `save_overload` creates the folder."""
 
     def get_cache_path(self) -> str:
         return str(kernels_folder())
@@ -111,6 +111,6 @@ class _Place(_CacheLocator):  # type: ignore[misc]
         return str(self._line)
 
     @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "_Place":
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "_Locator":
         del py_file
         return cls(py_func)

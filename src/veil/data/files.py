@@ -1,9 +1,8 @@
-"""Files and folders that appear whole or not at all, and folders that only their owner can write.
+"""Write files and folders completely or not at all, and check that a folder is owner-only.
 
-Unfinished files and folders: without a name where the system can, else locked while in use.
-A file without a name is gone with the process that writes it, however that ends. Where there is
-none, an unfinished file or folder has a name of ours and a lock; a later run takes away those
-whose lock is free, because nobody works on them any more.
+If the system supports it, an unfinished file has no name, so it vanishes with its process.
+Otherwise an unfinished file or folder has a temporary name and a lock. A later run deletes those
+whose lock is free, because no process uses them any more.
 """
 
 import ctypes
@@ -22,7 +21,7 @@ from pathlib import Path
 
 from veil.core.errors import InputError
 
-if sys.platform != "win32":  # there nothing is locked, and nothing cleared
+if sys.platform != "win32":  # on Windows nothing is locked or deleted
     import fcntl
 
 _NAME = re.compile(r"\.veil-[0-9a-f]{16}\.part")
@@ -31,32 +30,32 @@ _UPLOADS = {"released.csv", "table.csv"} | {
     f"{name}.{kind}" for name in ("points", "register", "masked") for kind in ("csv", "geojson")
 }
 _FRESH = 60.0  # seconds
-_HERE, _EXCHANGE = -100, 2  # of renameat2: paths as they are, and both stay
-_OPEN = "/proc/self/fd"  # names of what this process has open
+_HERE, _EXCHANGE = -100, 2  # renameat2: AT_FDCWD, RENAME_EXCHANGE
+_OPEN = "/proc/self/fd"  # the open files of this process
 
 
 def open_part(folder: Path) -> tuple[int, Path]:
-    """Open a file for its owner alone, to be given its name later; return it and a path to it."""
-    with suppress(OSError, AttributeError):  # no such system, or no such file system
+    """Open an unfinished owner-only file, and return its handle and a path to it."""
+    with suppress(OSError, AttributeError):  # not supported by the system or file system
         _try_out(folder)
         handle = _nameless(folder)
-        _lock(handle, without=True)  # for the instant in which it has a name of ours
+        _lock(handle, without=True)  # for the instant in which it has a temporary name
         return handle, Path(_OPEN, str(handle))
-    return _named(folder, directory=False)
+    return _create_locked(folder, directory=False)
 
 
 def open_folder(folder: Path) -> tuple[int, Path]:
-    """Make a folder for its owner alone, to be renamed later; return its lock and its path."""
-    return _named(folder, directory=True)
+    """Create an unfinished owner-only folder, and return its lock and its path."""
+    return _create_locked(folder, directory=True)
 
 
 def settle(handle: int, part: Path, target: Path) -> None:
-    """Give an unfinished file its name; what had that name is replaced."""
+    """Give an unfinished file its name, replacing an existing file."""
     if part.parent == Path(_OPEN):
         with suppress(FileExistsError):
             _link(handle, target)
             return
-        part = target.with_name(_new_name())  # for the instant between the two steps
+        part = target.with_name(_new_name())  # between the two steps
         _link(handle, part)
     try:
         part.replace(target)
@@ -66,7 +65,7 @@ def settle(handle: int, part: Path, target: Path) -> None:
 
 
 def settle_first(handle: int, part: Path, target: Path) -> None:
-    """Give an unfinished file its name, unless there is something of that name: that stays."""
+    """Give an unfinished file its name, unless the name exists."""
     with suppress(FileExistsError):
         if part.parent == Path(_OPEN):
             _link(handle, target)
@@ -74,20 +73,20 @@ def settle_first(handle: int, part: Path, target: Path) -> None:
             os.link(part, target)
 
 
-def exchange(one: Path, other: Path) -> bool:
-    """Let two names of one folder change places in one step; False where the system cannot."""
+def exchange(first: Path, second: Path) -> bool:
+    """Swap two names atomically. Return False if the system does not support it."""
     if sys.platform != "linux":
         return False
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
         return False
-    names = os.fsencode(one), os.fsencode(other)
+    names = os.fsencode(first), os.fsencode(second)
     return bool(rename(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0)
 
 
 def clear_stale(folder: Path) -> None:
-    """Take away what runs of this user left unfinished in a folder when they were killed."""
+    """Delete unfinished files and folders that killed runs of this user left in a folder."""
     if sys.platform == "win32":
         return
     with suppress(OSError), os.scandir(folder) as entries:
@@ -97,7 +96,7 @@ def clear_stale(folder: Path) -> None:
 
 
 def discard(handle: int, part: Path) -> None:
-    """Close an unfinished file or folder, and remove it if it still has a name of its own."""
+    """Close an unfinished file or folder, and delete it if it still has its temporary name."""
     if part.parent != Path(_OPEN):
         if part.is_dir():
             shutil.rmtree(part, ignore_errors=True)
@@ -106,8 +105,8 @@ def discard(handle: int, part: Path) -> None:
     os.close(handle)
 
 
-def _named(folder: Path, *, directory: bool) -> tuple[int, Path]:
-    """Make a file or folder with a name of ours, and lock it."""
+def _create_locked(folder: Path, *, directory: bool) -> tuple[int, Path]:
+    """Create a file or folder with a temporary name, and lock it."""
     while True:
         part = folder / _new_name()
         if directory:
@@ -116,14 +115,14 @@ def _named(folder: Path, *, directory: bool) -> tuple[int, Path]:
         handle = os.open(part, new, 0o600)
         if _lock(handle, without=True) and part.exists():
             return handle, part
-        os.close(handle)  # another run took it for a stale one before it was locked
+        os.close(handle)  # another run deleted it as stale before it was locked
 
 
 def _link(handle: int, name: Path) -> None:
-    """Give what is open a name."""
+    """Give an open file a name."""
     where = os.open(_OPEN, os.O_RDONLY)
     try:
-        os.link(str(handle), name, src_dir_fd=where)  # follows the link to what is open
+        os.link(str(handle), name, src_dir_fd=where)  # follows the link to the open file
     finally:
         os.close(where)
 
@@ -133,7 +132,7 @@ def _nameless(folder: Path) -> int:
 
 
 def _try_out(folder: Path) -> None:
-    """Raise if a file without a name cannot be given one: by an empty one, which is used up."""
+    """Raise if a file without a name cannot be linked, by trying it with an empty file."""
     trial = folder / _new_name()
     handle = _nameless(folder)
     try:
@@ -154,7 +153,7 @@ def _clear(part: Path) -> None:
 
 
 def _lock(handle: int, *, without: bool) -> bool:
-    """Lock a file or folder as long as it is open; False if it is taken, else `without` locks."""
+    """Lock an open file or folder. False if it is locked; `without` if there are no locks."""
     if sys.platform == "win32":
         return without
     try:
@@ -172,24 +171,26 @@ def _new_name() -> str:
 
 @contextmanager
 def whole_file(target: Path, *, private: bool = False) -> Iterator[Path]:
-    """Give a path to write to; it becomes `target` on success and is removed on failure.
+    """Yield a path to write to, which becomes `target` on success and is deleted on failure.
 
-    The path is good in this process alone: where the system can, what is written has no name until
-    it is whole, so that it is gone with a process that is killed. Elsewhere the next one that
-    writes to the same folder removes it. `private` gives the file owner-only permissions;
-    otherwise the usual ones of the user.
+    The path is valid in this process only. If the system supports it, the unfinished file has no
+    name, so it vanishes if the process is killed. Otherwise the next process that writes to the
+    same folder deletes it. With `private`, only the owner can read the file; otherwise it has the
+    user's default permissions.
     """
     require_folder(target)
     clear_stale(target.parent)
     try:
         handle, part = open_part(target.parent)
     except OSError as error:
-        raise InputError(f"{target} cannot be written ({error.strerror}).") from None
+        raise InputError(
+            f"Cannot write {target} ({error.strerror}). Choose another file."
+        ) from None
     try:
         yield part
         if not private:
-            kept = target.stat().st_mode & 0o777 if target.is_file() else 0o666 & ~_umask()
-            part.chmod(kept)
+            mode = target.stat().st_mode & 0o777 if target.is_file() else 0o666 & ~_umask()
+            part.chmod(mode)
         os.fsync(handle)
         settle(handle, part, target)
     finally:
@@ -198,11 +199,11 @@ def whole_file(target: Path, *, private: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(target: Path, *, private: bool = False) -> Iterator[Path]:
-    """Give a folder to fill; it becomes `target` on success and is removed on failure.
+    """Yield a folder to fill, which becomes `target` on success and is deleted on failure.
 
-    When another process was faster, its folder stays and ours is thrown away. `private` gives
-    the folder owner-only permissions; otherwise the usual ones of the user. What a killed process
-    left is removed by the next one that makes something in the same folder.
+    If another process creates `target` first, its folder is kept. With `private`, only the owner
+    can read the folder; otherwise it has the user's default permissions. The next process that
+    writes to the same parent deletes the leftovers of a killed process.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     clear_stale(target.parent)
@@ -221,9 +222,9 @@ def whole_folder(target: Path, *, private: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Give a folder among the temporary ones, for its owner alone, which is removed afterwards.
+    """Yield an owner-only temporary folder, which is deleted afterwards.
 
-    What a killed process left is removed by the next one, see `clear_temporary`.
+    The next process deletes the leftovers of a killed one; see `clear_temporary`.
     """
     home = Path(tempfile.gettempdir())
     clear_stale(home)
@@ -235,10 +236,10 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def clear_temporary() -> None:
-    """Remove what killed processes of this user left among the temporary files.
+    """Delete the temporary files and folders that killed processes of this user left.
 
-    Until version 0.2.0 pages wrote what they read to a folder there, without a lock: such folders
-    are removed when nothing has changed in them for a minute.
+    Until version 0.2.0, pages wrote uploads to a temporary folder without a lock. Such folders are
+    deleted if they have not changed for a minute.
     """
     home = Path(tempfile.gettempdir())
     clear_stale(home)
@@ -250,23 +251,22 @@ def clear_temporary() -> None:
 
 def _clear_former(folder: Path) -> None:
     with suppress(OSError):
-        found = folder.lstat()
-        own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-        if not own or not stat.S_ISDIR(found.st_mode):
+        status = folder.lstat()
+        own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+        if not own or not stat.S_ISDIR(status.st_mode):
             return
         files = list(folder.iterdir())
-        latest = max([found.st_mtime, *(file.lstat().st_mtime for file in files)])
+        latest = max([status.st_mtime, *(file.lstat().st_mtime for file in files)])
         if time.time() - latest > _FRESH and {file.name for file in files} <= _UPLOADS:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """Give a folder to fill; on success it takes the place of the folder `target`.
+    """Yield an owner-only folder to fill, which replaces the folder `target` on success.
 
-    On Linux that is one step, so that there is the old or the new one at any moment; elsewhere the
-    old one has another name for an instant. It stays on failure. The new one is for its owner
-    alone.
+    On Linux the swap is atomic; elsewhere the old folder is renamed for an instant. On failure the
+    old folder is kept.
     """
     clear_stale(target.parent)
     handle, part = open_folder(target.parent)
@@ -281,7 +281,7 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def set_aside(folder: Path) -> Iterator[None]:
-    """Have a folder out of the way; it comes back on failure, and is gone on success."""
+    """Move a folder away. It is restored on failure, and deleted on success."""
     if not folder.exists():
         yield
         return
@@ -310,33 +310,33 @@ def _umask() -> int:
 
 
 def require_folder(target: Path) -> None:
-    """Raise if a file cannot be written there: the name of a folder, or in no folder."""
+    """Raise if `target` is a folder, or its parent folder does not exist."""
     if target.is_dir():
-        raise InputError(f"{target} is a folder; name a file to write to.")
+        raise InputError(f"{target} is a folder. Choose a file name.")
     require_parent(target)
 
 
 def require_parent(target: Path) -> None:
-    """Raise unless the folder that a new file or folder is to be in is there.
+    """Raise unless the parent folder of a new file or folder exists.
 
-    No command makes folders above what it writes: a name that is mistyped makes none.
+    No command creates parent folders, so a typing error creates none.
     """
     if not target.parent.is_dir():
-        raise InputError(f"There is no folder {target.parent}; make it first.")
+        raise InputError(f"Folder {target.parent} does not exist. Create it first.")
 
 
-_OTHERS = 0o022  # may be written by the group or by all
-_ALL = 0o002  # may be written by all
-_LINKS = 40  # on the way to a folder, as systems have it
-_ANYBODY = 0o077  # may be used in any way by the group or by all
+_OTHERS = 0o022  # writable by the group or by everybody
+_ALL = 0o002  # writable by everybody
+_LINKS = 40  # maximum links in a path, the limit of common systems
+_ANYBODY = 0o077  # any permission of the group or of everybody
 
 
 def is_own(folder: Path) -> bool:
-    """Tell whether what lies in a folder can only have been put there by this user (or root).
+    """Return whether only this user (or root) can have written the files in a folder.
 
-    The folder must be this user's, closed to all others, and no link; its files must be this
-    user's, and not open to writing by others; nobody else may be able to exchange the folder, one
-    above it, or any link on the way to it. False where the system does not tell owners apart.
+    The folder must belong to this user, be closed to all others, and not be a link. Its files must
+    belong to this user and not be writable by others. Nobody else may be able to replace the
+    folder, a parent, or a link in its path. False if the system has no file owners.
     """
     if not hasattr(os, "geteuid"):
         return False
@@ -344,75 +344,75 @@ def is_own(folder: Path) -> bool:
         own = folder.lstat()
         if not stat.S_ISDIR(own.st_mode) or not _private(own):
             return False
-        return _all_safe(_way(folder)) and all(map(_own_file, folder.iterdir()))
+        return _all_safe(_parents(folder)) and all(map(_own_file, folder.iterdir()))
     except OSError:
         return False
 
 
 def make_own(folder: Path) -> bool:
-    """Make a folder for this user alone if it is not there, and tell whether it is such."""
+    """Create an owner-only folder unless it exists, and return `is_own` of it."""
     try:
         folder.parent.parent.mkdir(parents=True, exist_ok=True)
-        for each in (folder.parent, folder):
-            each.mkdir(mode=0o700, exist_ok=True)
+        for path in (folder.parent, folder):
+            path.mkdir(mode=0o700, exist_ok=True)
     except OSError:
         return False
     return is_own(folder)
 
 
-def _private(found: os.stat_result) -> bool:
-    return found.st_uid == os.geteuid() and not found.st_mode & _ANYBODY
+def _private(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not status.st_mode & _ANYBODY
 
 
-def _way(folder: Path) -> list[Path]:
+def _parents(folder: Path) -> list[Path]:
     """Return the folders in which the parts of a path are looked up, from the top.
 
-    They are those of every link on the way, too, each without a link in its own path.
+    This includes the folders on the paths of all links. No returned path contains a link.
     """
-    found, here = set(), Path(folder.absolute().anchor)
-    left = list(folder.absolute().parts[1:])
+    folders, here = set(), Path(folder.absolute().anchor)
+    parts = list(folder.absolute().parts[1:])
     links = 0
-    while left:
-        part = left.pop(0)
+    while parts:
+        part = parts.pop(0)
         if part == os.pardir:
             here = here.parent
             continue
-        found.add(here)
+        folders.add(here)
         following = here / part
         if not following.is_symlink():
             here = following
             continue
         links += 1
         if links > _LINKS or following.lstat().st_uid not in (0, os.geteuid()):
-            raise PermissionError  # whose it is may let it lead elsewhere
+            raise PermissionError  # the link's owner may change its target
         target = following.readlink()
         here = Path(target.anchor) if target.is_absolute() else here
-        left = [each for each in target.parts if each != target.anchor] + left
-    return sorted(each for each in found if each.name)  # not the root
+        parts = [name for name in target.parts if name != target.anchor] + parts
+    return sorted(path for path in folders if path.name)  # not the root
 
 
 def _all_safe(above: list[Path]) -> bool:
-    """Tell whether no folder of a path, from the top, lets others exchange what is in it.
+    """Return whether no folder of a path, from the top, lets others replace its entries.
 
-    A group may write below a folder that only its owner gets into, as with a umask of 002.
+    A group may have write access below an owner-only folder, as with a umask of 002.
     """
     closed: list[Path] = []
     for folder in above:
-        found = folder.stat()
-        inside = any(folder.is_relative_to(each) for each in closed)
-        writers = found.st_mode & (_ALL if inside else _OTHERS)
-        sticky = found.st_mode & stat.S_ISVTX  # only the owner of a thing may exchange it
-        if found.st_uid not in (0, os.geteuid()) or (writers and not sticky):
+        status = folder.stat()
+        inside = any(folder.is_relative_to(parent) for parent in closed)
+        writers = status.st_mode & (_ALL if inside else _OTHERS)
+        sticky = status.st_mode & stat.S_ISVTX  # only the owner of an entry may replace it
+        if status.st_uid not in (0, os.geteuid()) or (writers and not sticky):
             return False
-        if _private(found):
+        if _private(status):
             closed.append(folder)
     return True
 
 
 def _own_file(path: Path) -> bool:
     try:
-        found = path.lstat()
-    except FileNotFoundError:  # a temporary one of another process
+        status = path.lstat()
+    except FileNotFoundError:  # a temporary file of another process
         return True
-    regular = stat.S_ISREG(found.st_mode)
-    return regular and found.st_uid == os.geteuid() and not found.st_mode & _OTHERS
+    regular = stat.S_ISREG(status.st_mode)
+    return regular and status.st_uid == os.geteuid() and not status.st_mode & _OTHERS

@@ -1,6 +1,6 @@
-"""Lines of text files as people have them: compressed, with a mark, in any encoding.
+"""Lines of text files: plain or compressed, with or without byte order mark, in any encoding.
 
-Messages name a file and a line, never what stands in it.
+Errors name a file and a line, never its content.
 """
 
 import gzip
@@ -16,10 +16,10 @@ from typing import IO, Literal, cast
 from veil.core.errors import InputError, ParameterError
 
 MAX_LINE = 64 * 2**20  # characters
-Progress = Callable[[int], None]  # told how many bytes of a file have been read
+Progress = Callable[[int], None]  # called with the number of bytes read
 _TABLE = "save it as CSV (.csv)"
 _TEXT = "save it as plain text (.txt), one text per line"
-_UNPACK = "unpack it first; of packed files only .gz are read"
+_UNPACK = "unpack it first (only .gz is supported)"
 _CONVERT = "convert it to UTF-8"
 _LINES = "write JSON lines (.jsonl), one object per line"
 _UNREAD = {
@@ -31,12 +31,12 @@ _UNREAD = {
     ".json": _LINES,
 }
 _HEADS = {
-    b"PK\x03\x04": "a spreadsheet, a document or an archive; save it as CSV or plain text",
-    b"\xd0\xcf\x11\xe0": "a spreadsheet or a document; save it as CSV or plain text",
-    b"%PDF": f"a PDF; {_TEXT}",
-    b"{\\rt": f"a document; {_TEXT}",
-    b"PAR1": "a Parquet file; let its name end in .parquet",
-    b"\x1f\x8b": "a compressed file; let its name end in .gz",
+    b"PK\x03\x04": "a spreadsheet, a document or an archive. Save it as CSV or plain text",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet or a document. Save it as CSV or plain text",
+    b"%PDF": f"a PDF. {_TEXT.capitalize()}",
+    b"{\\rt": f"a document. {_TEXT.capitalize()}",
+    b"PAR1": "a Parquet file. Rename it so that it ends in .parquet",
+    b"\x1f\x8b": "a compressed file. Rename it so that it ends in .gz",
 }
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"),
@@ -44,12 +44,12 @@ _MARKS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-UNREAD = tuple(_UNREAD)  # endings of files that are known, and not read
+UNREAD = tuple(_UNREAD)  # known suffixes that are not supported
 
 
 @dataclass(frozen=True, repr=False)
 class HeldFile:
-    """A file in memory, which readers take as they take a path; it is never on a disk.
+    """A file in memory, which readers accept like a path. It is never written to disk.
 
     >>> list(read_lines(HeldFile("mine.csv", "x,y")))
     ['x,y']
@@ -60,20 +60,20 @@ class HeldFile:
 
     @property
     def suffix(self) -> str:
-        """The ending of its name, which tells the format."""
+        """The suffix of its name, which determines the format."""
         return PurePath(self.name).suffix
 
     @property
     def stem(self) -> str:
-        """Its name without the ending."""
+        """Its name without the suffix."""
         return PurePath(self.name).stem
 
     def open(self, mode: Literal["rb"] = "rb") -> IO[bytes]:  # noqa: ARG002 - as a path has it
-        """Return its bytes, in UTF-8."""
+        """Return its content in UTF-8."""
         return io.BytesIO(self.text.encode())
 
     def exists(self) -> bool:
-        """Return True: it is there as long as it is held."""
+        """Return True."""
         return True
 
     is_file = exists
@@ -87,21 +87,21 @@ AnyFile = Path | HeldFile
 
 
 def suffix_of(path: AnyFile) -> str:
-    """Return the suffix that tells the format, also of a file ending in .gz."""
+    """Return the suffix of the format, without .gz."""
     packed = path.suffix.lower() == ".gz"
     return (PurePath(path.stem) if packed else path).suffix.lower()
 
 
 def require_file(path: AnyFile, what: str) -> None:
-    """Raise unless there is a file of that name, and not one of a kind that is not read."""
+    """Raise unless `path` is an existing file of a supported kind."""
     if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file of {what}.")
+        raise InputError(f"{path} is a folder. Choose a file of {what}.")
     if not path.exists():
-        raise InputError(f"There is no file {path}; check the path.")
-    if path.suffix.lower() in _UNREAD:
+        raise InputError(f"File {path} does not exist. Check the path.")
+    if suggestion := _UNREAD.get(path.suffix.lower()):
         raise InputError(
-            f"{path.name}: files ending in {path.suffix.lower()} are not read;"
-            f" {_UNREAD[path.suffix.lower()]}."
+            f"{path.name}: {path.suffix.lower()} files are not supported."
+            f" {suggestion[0].upper()}{suggestion[1:]}."
         )
 
 
@@ -111,13 +111,13 @@ def check_encoding(name: str) -> str:
         "\n".encode(name)
     except (LookupError, UnicodeError, ValueError):
         raise ParameterError(
-            "There is no encoding of that name; examples are utf-8, utf-16, cp1252 and latin-1."
+            "Unknown encoding. Examples: utf-8, utf-16, cp1252, latin-1."
         ) from None
     return name
 
 
 def read_position(count: int, unit: str) -> str:
-    """Return how messages say how far a file could be read."""
+    """Return the position at which reading failed, for errors."""
     return f"after {unit} {count:,}" if count else "near its beginning"
 
 
@@ -128,11 +128,11 @@ def read_lines(
     *,
     choice: bool = False,
 ) -> Iterator[str]:
-    """Yield the lines of a file, with their ends (None: standard input).
+    """Yield the lines of a file (None: standard input), with line ends.
 
-    `choice` says that whoever reads it can name the encoding: messages then say how.
+    With `choice`, errors mention the option --encoding.
     """
-    remedy = "name its encoding with --encoding, or convert it" if choice or encoding else _CONVERT
+    remedy = "set --encoding, or convert it" if choice or encoding else _CONVERT
     name = "standard input" if path is None else path.name
     number = 0
     try:
@@ -141,12 +141,13 @@ def read_lines(
             yield line
     except UnicodeError:
         raise InputError(
-            f"{name} is not {encoding or 'UTF-8'} text {read_position(number, 'line')}; {remedy}."
+            f"{name} is not {encoding or 'UTF-8'} text {read_position(number, 'line')}. To fix"
+            f" this, {remedy}."
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{name} cannot be read {read_position(number, 'line')} ({type(error).__name__});"
-            " repair the file."
+            f"Cannot read {name} {read_position(number, 'line')} ({type(error).__name__}). Repair"
+            " the file."
         ) from None
 
 
@@ -163,12 +164,11 @@ def _lines(
         for mark, kind in _HEADS.items():
             if head.startswith(mark):
                 raise InputError(f"{name} is {kind}.")
-        whole = io.BufferedReader(_Again(head, stream), 2**16)
+        whole = io.BufferedReader(_Rewound(head, stream), 2**16)
         for number, line in enumerate(_decoded(whole, encoding or _marked(head)), start=1):
             if "\0" in line or len(line) >= MAX_LINE:
                 raise InputError(
-                    f"Line {number:,} of {name} is not a line of text (binary data, or another"
-                    f" encoding: {remedy})."
+                    f"Line {number:,} of {name} is not text. If it has another encoding, {remedy}."
                 )
             if number % 1024 == 0 and path is not None:
                 progress(raw.tell())
@@ -176,9 +176,9 @@ def _lines(
 
 
 def split_returns(lines: Iterator[str]) -> Iterator[str]:
-    """Cut a file that is one line, with carriage returns in it, where these stand.
+    """Yield lines, split at carriage returns if the file has no line feeds.
 
-    So end the lines of files of old Macs, and of some programs on new ones.
+    Old Macs, and some programs on new ones, end lines in this way.
     """
     first = next(lines, "")
     if "\r" in first and not first.endswith("\n"):
@@ -192,20 +192,20 @@ def _marked(head: bytes) -> str:
     return next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "utf-8")
 
 
-def _decoded(stream: "io.BufferedReader[_Again]", encoding: str) -> Iterator[str]:
-    """Decode line by line, so that a fault is found at its own line, where bytes show lines."""
+def _decoded(stream: "io.BufferedReader[_Rewound]", encoding: str) -> Iterator[str]:
+    """Decode line by line if the encoding allows it, so that errors have the right line number."""
     if "a\n".encode(check_encoding(encoding)) == b"a\n":
         while line := stream.readline(MAX_LINE):
             odd = b"\0" in line or len(line) == MAX_LINE
-            yield "\0" if odd else line.decode(encoding)  # which is then refused
+            yield "\0" if odd else line.decode(encoding)  # the caller rejects "\0"
         return
     with io.TextIOWrapper(stream, encoding, newline="\n") as text:
         while wide := text.readline(MAX_LINE):
             yield wide
 
 
-class _Again(io.RawIOBase):
-    """A stream with the bytes before it that were read already."""
+class _Rewound(io.RawIOBase):
+    """A stream preceded by the bytes that were already read from it."""
 
     def __init__(self, head: bytes, stream: IO[bytes]) -> None:
         super().__init__()
@@ -215,7 +215,7 @@ class _Again(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        found = self._head or self._stream.read1(len(buffer))
+        data = self._head or self._stream.read1(len(buffer))
         self._head = b""
-        buffer[: len(found)] = found
-        return len(found)
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,8 +1,7 @@
-"""Caches: bounded in bytes, or private to the work under way.
+"""Caches: bounded in bytes, or private to one task.
 
-Work that leaves nothing for others to notice by the time that theirs takes.
-What was computed for a word is kept, so that the next who asks for the word has it at once: and
-knows by that that it was asked for. Where several can ask, each has caches of its own.
+A shared cache has a timing side channel: a fast answer for a word reveals that somebody has
+queried it before. If several people share a process, each task has private caches.
 """
 
 import threading
@@ -14,7 +13,7 @@ from typing import Protocol, TypeVar, cast
 
 
 class Sized(Protocol):
-    """Anything that knows how much memory it holds."""
+    """Anything with a size in bytes."""
 
     @property
     def nbytes(self) -> int:
@@ -26,7 +25,7 @@ T = TypeVar("T", bound=Sized)
 
 
 class Memo:
-    """Least recently used entries leave first; an entry larger than the bound is never held.
+    """A cache that drops the least recently used entries, and never stores one above the limit.
 
     >>> import numpy as np
     >>> memo = Memo(limit=16)
@@ -45,8 +44,8 @@ class Memo:
         return key in self._entries
 
     def get(self, key: Hashable, kind: type[T]) -> T | None:
-        """Return the entry, or None; an entry used is young again."""
-        del kind  # only tells the type checker what was put there
+        """Return the entry and mark it as used, or None."""
+        del kind  # for the type checker
         with self._lock:
             entry = self._entries.get(key)
             if entry is not None:
@@ -54,7 +53,7 @@ class Memo:
         return cast("T | None", entry)
 
     def put(self, key: Hashable, entry: Sized) -> None:
-        """Hold an entry, and let go of old ones until all fits."""
+        """Store an entry, and drop old ones until all fit."""
         with self._lock:
             old = self._entries.pop(key, None)
             if old is not None:
@@ -75,9 +74,9 @@ _CACHES: ContextVar[dict[Hashable, object] | None] = ContextVar("veil.apart", de
 
 @contextmanager
 def private_caches() -> Iterator[None]:
-    """Give what runs inside caches of its own, which are thrown away at the end.
+    """Give the enclosed code private caches, which are discarded at the end.
 
-    It holds for one thread: threads that are started inside share the caches of all again.
+    This applies to one thread. Threads started inside use the shared caches.
 
     >>> with private_caches():
     ...     private_cache("words", list) is private_cache("words", list)
@@ -93,7 +92,7 @@ def private_caches() -> Iterator[None]:
 
 
 def private_cache(name: Hashable, make: Callable[[], Cache]) -> Cache | None:
-    """Return a cache of the work under way, made when first asked for; None where all share."""
+    """Return a private cache, created on first use, or None outside of `private_caches`."""
     caches = _CACHES.get()
     if caches is None:
         return None

@@ -1,4 +1,4 @@
-"""Texts of files, with what may leave beside them."""
+"""Texts in files, with the columns that are released with them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ _USUAL = DelimitedLayout()
 @brief()
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A text to protect, the name its variants go by, and values that leave as they are.
+    """A text to protect, the id of its variants, and values that are released unchanged.
 
-    `where` is how messages call it.
+    `where` is its label in errors.
     """
 
     id: str
@@ -31,16 +31,16 @@ class Record:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns to read: the texts, and what was named to leave as it is.
+    """The columns to read: the texts, and the columns that are released unchanged.
 
     Attributes
     ----------
     text
-        Column of the texts; None takes the usual names.
+        Column of the texts; None for the usual names.
     id
-        Column of the names of rows, which are released; without it rows are numbered.
+        Column of the row ids, which are released. Default: row numbers.
     keep
-        Further columns that are released.
+        Other columns to release.
     """
 
     text: str | None = None
@@ -48,17 +48,17 @@ class Columns:
     keep: tuple[str, ...] = ()
 
     def pick(self, header: Header) -> tuple[int, ...]:
-        """Return the positions of text and id (-1: rows are numbered), and of what is kept."""
+        """Return the positions of text, id (-1 for row numbers) and the other released columns."""
         released = [*filter(None, [self.id]), *self.keep]
         if header.kind == "plain" and (self.text or released):
             raise InputError(
-                f"{header.where} is plain text and has no columns; leave them out, or name the"
-                " delimiter of a table."
+                f"{header.where} is plain text without columns. Remove the column options, or set"
+                " the delimiter of a table."
             )
         text = self._text(header)
         others = [self._released(header, name, text) for name in released]
         if len(set(others)) < len(others):
-            raise InputError("A column can be released once: as id, or kept.")
+            raise InputError("A column can be released only once. Remove it from --id or --keep.")
         return (text, *others) if self.id else (text, -1, *others)
 
     def _text(self, header: Header) -> int:
@@ -67,30 +67,30 @@ class Columns:
             return 1
         text = header.find((self.text,) if self.text else _TEXT_COLUMNS)
         if text < 0 or (header.kind == "bare" and not common):
-            wanted = f"'{self.text}'" if self.text else " or ".join(map(repr, _TEXT_COLUMNS))
-            raise InputError(_missing(header, wanted, "--column"))
+            expected = f"'{self.text}'" if self.text else " or ".join(map(repr, _TEXT_COLUMNS))
+            raise InputError(_missing(header, expected, "--column"))
         return text
 
     def _released(self, header: Header, name: str, text: int) -> int:
-        found = header.find((name,))
-        if found < 0:
+        position = header.find((name,))
+        if position < 0:
             raise InputError(_missing(header, f"'{name}'", "--id or --keep"))
-        if found == text:
+        if position == text:
             raise InputError(
-                f"The column '{name}' holds the texts, which must not leave as they are; for"
-                " experiments there is --with-originals."
+                f"Column '{name}' contains the texts, which must not be released unprotected. For"
+                " experiments, use --with-originals."
             )
-        return found
+        return position
 
 
-def _missing(header: Header, wanted: str, flags: str) -> str:
-    told = f"{header.where} has no column {wanted}"
+def _missing(header: Header, expected: str, flags: str) -> str:
+    message = f"{header.where} has no column {expected}"
     if header.kind == "cut" and len(header) == 1:
         return (
-            f"{told}, but a single one; name what separates its columns with --delimiter, or the"
-            f" right one with {flags}."
+            f"{message}, but only one column. Set the separator with --delimiter, or the right"
+            f" column with {flags}."
         )
-    return f"{told} among its {len(header)}; name the right one with {flags}."
+    return f"{message} among its {len(header)}. Set the right one with {flags}."
 
 
 def read_records(
@@ -101,15 +101,15 @@ def read_records(
 ) -> Iterator[Record]:
     """Yield the texts of a file (None: standard input, one text per line).
 
-    `progress` is told how many bytes of the file have been read.
+    `progress` is called with the number of bytes read.
     """
     name = "standard input" if path is None else path.name
     for row in text_rows(path, name, columns.pick, progress, layout):
-        yield _record(row, name, named=bool(columns.id))
+        yield _record(row, name, has_id=bool(columns.id))
 
 
 def read_texts(path: Path) -> Iterator[str]:
-    """Yield the texts of a file alone: lines, or the column ``text`` or ``query`` of a table."""
+    """Yield the texts of a file: its lines, or the column ``text`` or ``query`` of a table."""
     return (row.values[0] for row in text_rows(path, path.name, Columns().pick))
 
 
@@ -120,7 +120,7 @@ def text_rows(
     progress: Progress = lambda _: None,
     layout: DelimitedLayout = _USUAL,
 ) -> Iterator[Row[Any]]:
-    """Yield rows whose first value is a text; there must be any."""
+    """Yield rows whose first value is a text, or raise if there are none."""
     if path is not None:
         require_file(path, "texts")
     empty = True
@@ -128,17 +128,17 @@ def text_rows(
         empty = False
         if not isinstance(text := row.values[0], str):
             raise InputError(
-                f"{row.where(name)} has no text but {type(text).__name__}; repair it."
+                f"{row.where(name)} must have a text. Got {type(text).__name__} instead."
             )
         yield row
     if empty:
-        raise InputError(f"{name} holds no texts.")
+        raise InputError(f"{name} contains no texts. Choose another file.")
 
 
-def _record(row: Row[Any], name: str, *, named: bool) -> Record:
-    text, key, *kept = row.values
-    if named and key is None:
-        raise InputError(f"{row.where(name)} has no id; repair it, or let rows be numbered.")
+def _record(row: Row[Any], name: str, *, has_id: bool) -> Record:
+    text, key, *extras = row.values
+    if has_id and key is None:
+        raise InputError(f"{row.where(name)} has no id. Add one, or remove --id to number rows.")
     label = str(row.number if key is None else plain_value(key, row, name))
-    values = tuple(plain_value(value, row, name) for value in kept)
+    values = tuple(plain_value(value, row, name) for value in extras)
     return Record(label, text, values, row.where(name))

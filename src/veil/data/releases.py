@@ -1,4 +1,4 @@
-"""Write releases to files, in constant memory, whole or not at all."""
+"""Write releases to files in constant memory, completely or not at all."""
 
 import csv
 import json
@@ -13,13 +13,13 @@ from veil.data.files import require_folder, whole_file
 from veil.data.rows import pyarrow, pyarrow_parquet
 
 _CRLF = "\r\n"
-NO_TEXT = "A value has a lone surrogate, which is not text; repair it. Nothing was written."
+NO_TEXT = "A value has a lone surrogate, which is not text. Nothing was written. Repair the value."
 _BREAKS = re.compile(r"[\t\r\n]+")
 WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet", ".txt")
 
 
 class Writer(Protocol):
-    """Takes rows of values in the order of the columns."""
+    """Writes rows of values in the order of the columns."""
 
     def write(self, rows: Sequence[Sequence[object]]) -> None:
         """Add rows."""
@@ -27,10 +27,10 @@ class Writer(Protocol):
 
 
 class CsvWriter:
-    """Writes rows as the csv module does, and quotes every field that has a line break.
+    """Writes rows like the csv module, and quotes every field with a line break.
 
-    Python 3.11 quotes a lone carriage return only if that ends lines, too. Without quotes a reader
-    takes what follows for a row of its own.
+    Python 3.11 quotes a lone carriage return only if it is the line terminator. Without quotes, a
+    reader would start a new row after it.
     """
 
     def __init__(self, file: IO[str]) -> None:
@@ -46,10 +46,10 @@ class CsvWriter:
         self._csv.writerows(rows)
 
     def write(self, line: str) -> None:
-        """Take a row from the csv module, and end it with a line feed."""
+        """Write a row from the csv module, ended by a line feed."""
         try:
             self._file.write(line[: -len(_CRLF)] + "\n")
-        except UnicodeEncodeError:  # it holds the row
+        except UnicodeEncodeError:  # the error contains the row
             raise InputError(NO_TEXT) from None
 
 
@@ -76,7 +76,7 @@ class _Tabs:
 
 
 class _Lines:
-    """JSON objects, or the released texts alone, one per line."""
+    """JSON objects, or only the released texts, one per line."""
 
     def __init__(self, file: IO[str], columns: Sequence[str], released: str | None) -> None:
         self._file, self._columns = file, columns
@@ -113,11 +113,11 @@ class _Parquet:
 
 
 def check_output(path: Path) -> None:
-    """Raise if no release can be written there."""
+    """Raise if a release cannot be written to `path`."""
     require_folder(path)
     if path.suffix.lower() not in WRITABLE:
         raise InputError(
-            f"{path.name} must end in one of {', '.join(WRITABLE)}, which tells the format."
+            f"{path.name} must end in one of {', '.join(WRITABLE)}, which sets the format."
         )
 
 
@@ -129,7 +129,7 @@ def _text(value: object) -> str | None:
 def open_writer(
     path: Path, columns: Sequence[str], released: str, *, private: bool
 ) -> Iterator[Writer]:
-    """Open a file for rows; it appears whole when all went well, and not at all otherwise."""
+    """Open a file for rows, which is written completely or not at all."""
     check_output(path)
     suffix = path.suffix.lower()
     with whole_file(path, private=private) as part:
@@ -145,7 +145,7 @@ def open_writer(
 
 
 def stream_writer(file: IO[str], suffix: str, columns: Sequence[str], released: str) -> Writer:
-    """Return a writer of CSV, TSV, JSONL or plain text to an open stream."""
+    """Return a writer of CSV, TSV, JSONL or plain text for an open stream."""
     if suffix in (".csv", ".tsv"):
         return (_Commas if suffix == ".csv" else _Tabs)(file, columns)
     return _Lines(file, columns, released if suffix == ".txt" else None)

@@ -1,15 +1,14 @@
-"""Rows of files, one by one: CSV, TSV, JSON lines, Parquet and plain text, also compressed.
+"""Read rows from CSV, TSV, JSON lines, Parquet and plain text, also compressed.
 
-The one reader for all domains. `read_rows` gives the values of the columns that a caller picks, as
-the file has them. `read_table` gives all columns, or those named, as text::
+All domains use this reader. `read_rows` yields the values of the columns that a caller picks,
+unconverted. `read_table` yields all columns, or those named, as text::
 
     header, rows = read_table(path)            # header.names: ("age", "zip code")
     for row in rows:                           # row.number from 1, row.values: ["34", "35121"]
         ...
 
-Both read in constant memory. Rows are numbered from 1 as they are read; a header, and the empty
-lines of a table, are not counted. Messages name a file, a row and its line, never a value: values
-are what is protected.
+Both read in constant memory. Rows are numbered from 1, without the header and empty lines of a
+table. Errors name a file, a row and its line, but never a value, because values are confidential.
 """
 
 import csv
@@ -36,25 +35,25 @@ from veil.data.lines import (
 )
 
 T = TypeVar("T")
-# named: by the format itself; cut: by a delimiter; bare: no header line; plain: no table at all
+# named: columns named by the format; cut: by a header line; bare: no header line; plain: no table
 Kind = Literal["named", "cut", "bare", "plain"]
 
 
 def fold_name(name: str) -> str:
-    """Return the name of a column as it is compared: without regard to case and blanks."""
+    """Return a column name for comparison, without case and surrounding blanks."""
     return name.strip().casefold()
 
 
 def row_label(name: str, row: int, line: int) -> str:
-    """Return how messages call a row."""
+    """Return the label of a row in errors."""
     return f"Row {row:,}{f' (line {line:,})' if line else ''} of {name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Names of columns, as they are written; `where` they stand, for messages.
+    """Column names, and `where` they are, for errors.
 
-    Without a header line the columns are called by their positions: "1", "2" and so on.
+    Without a header line, columns are named by their positions: "1", "2" and so on.
     """
 
     names: tuple[str, ...]
@@ -65,23 +64,23 @@ class Header:
     def of(
         cls, names: Iterable[object], where: str, kind: Kind = "named", *, cased: bool = False
     ) -> "Header":
-        """Check that no name stands there twice; `cased` tells x and X apart."""
+        """Return the header, or raise if a name occurs twice; `cased` distinguishes x and X."""
         written = tuple(str(name).strip() for name in names)
-        told = [name if cased else fold_name(name) for name in written if name]
-        if len(set(told)) < len(told):
-            why = "" if cased else " (case does not count)"
-            raise InputError(f"{where} has two columns of one name{why}; rename one.")
+        keys = [name if cased else fold_name(name) for name in written if name]
+        if len(set(keys)) < len(keys):
+            why = "" if cased else " (ignoring case)"
+            raise InputError(f"{where} has two columns with the same name{why}. Rename one.")
         return cls(written, where, kind)
 
     @classmethod
     def bare(cls, width: int, where: str) -> "Header":
-        """Call columns by their positions."""
+        """Return a header that names columns by their positions."""
         return cls(tuple(map(str, range(1, width + 1))), where, "bare")
 
     def find(self, names: Sequence[str]) -> int:
-        """Return the position of the first of these names that there is, or -1."""
-        known = list(map(fold_name, self.names))
-        return next((known.index(name) for name in map(fold_name, names) if name in known), -1)
+        """Return the position of the first of `names` that exists, or -1."""
+        keys = list(map(fold_name, self.names))
+        return next((keys.index(name) for name in map(fold_name, names) if name in keys), -1)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -89,22 +88,22 @@ class Header:
 
 @brief()
 class Row(NamedTuple, Generic[T]):
-    """Values of a row, at the positions that were picked (None at -1)."""
+    """The picked values of a row (None for position -1)."""
 
     number: int
     line: int  # 0: the file has no lines
     values: list[T]
 
     def where(self, name: str) -> str:
-        """Return how messages call this row."""
+        """Return the label of this row in errors."""
         return row_label(name, self.number, self.line)
 
 
-Pick = Callable[[Header], Sequence[int]]  # positions of the columns of interest, or an InputError
+Pick = Callable[[Header], Sequence[int]]  # header to positions of the columns, or an InputError
 
 
 def pick_values(values: Sequence[Any], positions: Sequence[int]) -> list[Any]:
-    """Return the values at some positions, None at -1."""
+    """Return the values at `positions`, None for -1."""
     return [values[at] if at >= 0 else None for at in positions]
 
 
@@ -114,9 +113,9 @@ _DELIMITERS = (",", ";", "\t", "|")
 def fields(
     lines: Iterable[str], delimiter: str, *, quoted: bool = True, spaced: bool = False
 ) -> Iterator[list[str]]:
-    """Yield the fields of each row; `spaced` where blanks after a delimiter are of the table.
+    """Yield the fields of each row. With `spaced`, blanks after a delimiter are ignored.
 
-    A delimiter of several characters goes without quotes.
+    Quotes have no meaning with a delimiter of several characters.
     """
     if len(delimiter) > 1:
         ended = (line.rstrip("\r\n") for line in lines)
@@ -132,7 +131,7 @@ def fields(
 
 
 def split(line: str, delimiter: str, *, spaced: bool = False) -> list[str]:
-    """Return the fields of one line; none where a quote ends in a later line."""
+    """Return the fields of one line, or none if a quoted field continues on the next line."""
     try:
         return next(fields([line], delimiter, spaced=spaced), [])
     except csv.Error:
@@ -142,62 +141,61 @@ def split(line: str, delimiter: str, *, spaced: bool = False) -> list[str]:
 def find_delimiter(
     first: str, ahead: Iterable[str], name: str, fits: Callable[[list[str]], bool], *, tabs: bool
 ) -> tuple[str, list[str]]:
-    """Tell the delimiter by the first line, else by those ahead; return also the lines looked at.
+    """Return the delimiter, inferred from the first line or the lines ahead, and the lines read.
 
-    `fits` tells whether the columns that are asked for are among these names.
+    `fits` returns whether the requested columns are among the names.
     """
     if tabs and "\t" in first:
         return "\t", []
-    found = {mark: names for mark in _DELIMITERS if (names := split(first, mark, spaced=True))}
-    fitting = [mark for mark, names in found.items() if len(names) > 1 and fits(names)]
-    if not fitting and sum(len(names) > 1 for names in found.values()) > 1:
+    splits = {mark: names for mark in _DELIMITERS if (names := split(first, mark, spaced=True))}
+    fitting = [mark for mark, names in splits.items() if len(names) > 1 and fits(names)]
+    if not fitting and sum(len(names) > 1 for names in splits.values()) > 1:
         raise InputError(
-            f"The delimiter of {name} is not clear, and by none has it the columns that are asked"
-            " for; name it with --delimiter, and columns with --column, --id and --keep."
+            f"The delimiter of {name} is ambiguous, and no delimiter gives the requested columns."
+            " Set it with --delimiter, and columns with --column, --id and --keep."
         )
     if not fitting:
-        return max(_DELIMITERS, key=lambda mark: len(found.get(mark, ()))), []
+        return max(_DELIMITERS, key=lambda mark: len(splits.get(mark, ()))), []
     if len(fitting) == 1:
         return fitting[0], []
-    seen = list(ahead)
-    even = [mark for mark in fitting if _even([first, *seen], mark)]
+    sample = list(ahead)
+    even = [mark for mark in fitting if _even([first, *sample], mark)]
     if len(even) != 1:
-        raise InputError(f"The delimiter of {name} is not clear; name it with --delimiter.")
-    return even[0], seen
+        raise InputError(f"The delimiter of {name} is ambiguous. Set it with --delimiter.")
+    return even[0], sample
 
 
 def _even(lines: list[str], delimiter: str) -> bool:
-    """Tell whether all rows have as many columns as the first; the last may be cut off."""
+    """Return whether all rows have the same number of columns. The last row may be incomplete."""
     widths: set[int] = set()
     with suppress(csv.Error):
         widths.update(len(row) for row in fields(lines, delimiter) if row)
     return len(widths) == 1
 
 
-_LOOK = 20  # lines by which a delimiter is told where the header leaves it open
+_LOOK = 20  # lines that decide about the delimiter if the header is ambiguous
 
 
 @dataclass(frozen=True)
 class DelimitedLayout:
-    """How a file is written, where neither its name nor its first line tells.
+    """The format of a table, if neither its name nor its first line shows it.
 
     Attributes
     ----------
     delimiter
-        What separates columns: a character, tab, or several marks such as ``::``, between which
-        there are no quotes.
+        Column separator: a character, tab, or several punctuation marks such as ``::`` (without
+        quoting).
     encoding
-        Of a text file; as its mark says by default, else UTF-8.
+        Encoding of a text file. Default: by its byte order mark, or UTF-8.
     header
-        Whether the first line names the columns; by default it does, but for a table without
-        quotes that lacks the names that are asked for.
+        Whether the first line has the column names. Default: True, except for a table without
+        quoting whose first line lacks the requested names.
     quotes
-        Whether a field may stand in quotes; by default in all files but TSV, and in TSV where a
-        line break is in quotes.
+        Whether fields may be quoted. Default: True, except for TSV without line breaks in quotes.
     cased
-        Whether names of columns that differ by case alone are two.
+        Whether column names that differ only in case are different.
     choice
-        Whether the user can name the encoding, so that messages say how.
+        Whether the user can set the encoding, so that errors mention the option.
     """
 
     delimiter: str | None = None
@@ -215,20 +213,21 @@ class DelimitedLayout:
             several = 1 < len(mark) < 9 and not any(map(str.isalnum, mark))
             if not (len(mark) == 1 or several) or set(mark) & set('"\r\n\0'):
                 raise ParameterError(
-                    "A delimiter must be one character, or tab, or several marks such as '::'."
+                    "A delimiter must be one character, tab, or several punctuation marks such as"
+                    " '::'."
                 )
             object.__setattr__(self, "delimiter", mark)
 
     @property
     def of_table(self) -> bool:
-        """Tell whether anything is said that holds for tables of lines alone."""
+        """Whether any option is set that applies only to delimited files."""
         return (self.delimiter, self.header, self.quotes) != (None, None, None)
 
 
 def read_delimited(
     lines: Iterator[str], name: str, pick: Pick, layout: DelimitedLayout, *, tabs: bool
 ) -> Iterator[Row[Any]]:
-    """Yield the rows; `tabs` says that the name of the file promises TSV."""
+    """Yield the rows of a delimited file. `tabs` is True if its suffix is .tsv."""
     number = 0
     try:
         for row in _rows(lines, name, pick, layout, tabs=tabs):
@@ -236,9 +235,9 @@ def read_delimited(
             yield row
     except csv.Error as error:
         returns = "new-line" in str(error)
-        fault = "a carriage return inside a line" if returns else "quoting or a field too long"
+        fault = "a carriage return within a line" if returns else "quoting or a field too long"
         raise InputError(
-            f"{name} cannot be read {read_position(number, 'row')} ({fault}); repair the file."
+            f"Cannot read {name} {read_position(number, 'row')} ({fault}). Repair the file."
         ) from None
 
 
@@ -246,7 +245,7 @@ def _rows(
     lines: Iterator[str], name: str, pick: Pick, layout: DelimitedLayout, *, tabs: bool
 ) -> Iterator[Row[Any]]:
     first, line, delimiter = next(lines, ""), 0, layout.delimiter
-    if first.strip().lower().startswith("sep=") and len(first.strip()) == 5:  # as Excel writes
+    if first.strip().lower().startswith("sep=") and len(first.strip()) == 5:  # written by Excel
         delimiter, first, line = delimiter or first.strip()[4], next(lines, ""), 1
     if not first:
         return
@@ -254,14 +253,14 @@ def _rows(
 
         def fits(names: list[str]) -> bool:
             with suppress(InputError):
-                told = replace(layout, header=layout.header is not False)
-                _positions(names, name, pick, told, bare=False)
+                named_layout = replace(layout, header=layout.header is not False)
+                _positions(names, name, pick, named_layout, bare=False)
                 return True
             return False
 
-        delimiter, seen = find_delimiter(first, islice(lines, _LOOK), name, fits, tabs=tabs)
-        lines = chain(seen, lines)
-    # TSV knows no quotes: query logs are full of them.
+        delimiter, sample = find_delimiter(first, islice(lines, _LOOK), name, fits, tabs=tabs)
+        lines = chain(sample, lines)
+    # By default TSV has no quoting, because query logs are full of quotes.
     quoted = not (tabs and delimiter == "\t") if layout.quotes is None else layout.quotes
     spaced = any(field.startswith(" ") for field in split(first, delimiter))
     rows = fields(chain([first], lines), delimiter, quoted=quoted, spaced=spaced)
@@ -277,7 +276,7 @@ def _rows(
 def _positions(
     names: list[str], name: str, pick: Pick, layout: DelimitedLayout, *, bare: bool
 ) -> tuple[Sequence[int], bool]:
-    """Return what is picked, and whether the first line is a row: `bare` lets it be one."""
+    """Return the picked positions, and whether the first line is a row, which `bare` allows."""
     if layout.header is False:
         return pick(Header.bare(len(names), name)), True
     try:
@@ -301,44 +300,44 @@ def _numbered(
         number += 1
         if len(values) != width:
             late = any(value.startswith(" ") and value.lstrip()[:1] == '"' for value in values)
-            why = " (a quote after a blank quotes nothing; take out the blank)" if late else ""
+            why = " A quote after a blank has no effect. Remove the blank." if late else ""
             raise InputError(
-                f"{row_label(name, number, line)} has {len(values)} columns where the first line"
-                f" has {width}{why}; repair that row."
+                f"{row_label(name, number, line)} has {len(values)} columns, but the first line"
+                f" has {width}. Repair the row.{why}"
             )
         yield Row(number, line, pick_values(values, positions))
         line += _breaks(values)
 
 
 def _breaks(values: Iterable[str]) -> int:
-    """Count the line breaks inside quotes."""
+    """Return the number of line breaks inside quotes."""
     return sum(value.count("\n") for value in values)
 
 
 class _TwiceError(ValueError):
-    """A key stands in an object twice."""
+    """A JSON object has a key twice."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise _TwiceError
-    return found
+    return members
 
 
 def _value(line: str, where: str) -> Any:  # noqa: ANN401 - any JSON value
     try:
         return json.loads(line, object_pairs_hook=_once)
     except _TwiceError:
-        raise InputError(f"{where} has two keys of one name; rename one.") from None
+        raise InputError(f"{where} has two keys with the same name. Rename one.") from None
     except (ValueError, RecursionError):
-        raise InputError(f"{where} is not JSON; repair it.") from None
+        raise InputError(f"{where} is not valid JSON. Repair the file.") from None
 
 
 def read_jsonl(lines: Iterable[str], name: str, pick: Pick) -> Iterator[Row[Any]]:
-    """Yield the rows; `pick` is asked again whenever the keys are not those of the row before."""
+    """Yield the rows of JSON lines. `pick` is called whenever the keys change."""
     number = 0
-    known: tuple[str, ...] | None = None
+    last_keys: tuple[str, ...] | None = None
     positions: Sequence[int] = ()
     for line, content in enumerate(lines, start=1):
         if not content.strip():
@@ -347,21 +346,21 @@ def read_jsonl(lines: Iterable[str], name: str, pick: Pick) -> Iterator[Row[Any]
         where = row_label(name, number, line)
         value = _value(content, where)
         if isinstance(value, str):
-            known, positions = None, pick(Header(("text",), where, "plain"))
+            last_keys, positions = None, pick(Header(("text",), where, "plain"))
             yield Row(number, line, pick_values([value], positions))
         elif isinstance(value, dict):
-            if (keys := tuple(value)) != known:
-                known, positions = keys, pick(Header.of(keys, where))
+            if (keys := tuple(value)) != last_keys:
+                last_keys, positions = keys, pick(Header.of(keys, where))
             yield Row(number, line, pick_values(list(value.values()), positions))
         else:
-            raise InputError(f"{where} must be a JSON object or string.")
+            raise InputError(f"{where} must be a JSON object or string. Repair the file.")
 
 
 _REMEDY = "Parquet files need pyarrow: pip install 'veil[parquet]', or use CSV or JSONL."
 
 
 def pyarrow() -> Any:  # noqa: ANN401 - pyarrow carries no types
-    """Return the module pyarrow, or say how to get it."""
+    """Return the module pyarrow, or raise `MissingExtraError`."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -370,7 +369,7 @@ def pyarrow() -> Any:  # noqa: ANN401 - pyarrow carries no types
 
 
 def pyarrow_parquet() -> Any:  # noqa: ANN401 - pyarrow carries no types
-    """Return the module pyarrow.parquet, or say how to get it."""
+    """Return the module pyarrow.parquet, or raise `MissingExtraError`."""
     try:
         import pyarrow.parquet as pq
     except ImportError:
@@ -379,7 +378,7 @@ def pyarrow_parquet() -> Any:  # noqa: ANN401 - pyarrow carries no types
 
 
 def parquet_texts(path: Path) -> frozenset[str]:
-    """Return the columns that the schema of a Parquet file calls text."""
+    """Return the text columns in the schema of a Parquet file."""
     kinds = pyarrow().types
 
     def text(kind: Any) -> bool:  # noqa: ANN401 - of pyarrow
@@ -387,42 +386,46 @@ def parquet_texts(path: Path) -> frozenset[str]:
         return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
 
     with _parquet_file(path) as file:
-        return frozenset(one.name for one in file.schema_arrow if text(one.type))
+        return frozenset(column.name for column in file.schema_arrow if text(column.type))
 
 
 def _parquet_file(path: Path) -> Any:  # noqa: ANN401 - of pyarrow
     try:
         return pyarrow_parquet().ParquetFile(path)
     except (OSError, ValueError, NotImplementedError) as error:
-        raise InputError(f"{path.name} is not a Parquet file ({type(error).__name__}).") from None
+        raise InputError(
+            f"{path.name} is not a valid Parquet file ({type(error).__name__}). Repair it."
+        ) from None
 
 
 def read_parquet(path: Path, pick: Pick, progress: Progress) -> Iterator[Row[Any]]:
-    """Yield the rows; of the columns only those that are picked are read."""
+    """Yield the rows of a Parquet file, reading only the picked columns."""
     with _parquet_file(path) as file:
         names = list(file.schema_arrow.names)
         positions = pick(Header.of(names, path.name))
-        wanted = list(dict.fromkeys(names[at] for at in positions if at >= 0))
+        selected = list(dict.fromkeys(names[at] for at in positions if at >= 0))
         size, total = path.stat().st_size, max(1, file.metadata.num_rows)
         number = 0
-        for table in _batches(file, wanted, path.name):
+        for table in _batches(file, selected, path.name):
             columns = [table[names[at]] if at >= 0 else None for at in positions]
-            for row in range(len(table[wanted[0]])):
+            for row in range(len(table[selected[0]])):
                 number += 1
                 yield Row(number, 0, [column and column[row] for column in columns])
             progress(size * number // total)
 
 
-def _batches(file: Any, wanted: list[str], name: str) -> Iterator[dict[str, list[object]]]:  # noqa: ANN401
-    """Yield the columns in batches; Arrow's errors on damaged pages are of many types."""
+def _batches(file: Any, columns: list[str], name: str) -> Iterator[dict[str, list[object]]]:  # noqa: ANN401
+    """Yield the columns in batches. Arrow raises many types of errors for damaged pages."""
     try:
-        for batch in file.iter_batches(batch_size=4096, columns=wanted):
+        for batch in file.iter_batches(batch_size=4096, columns=columns):
             yield batch.to_pydict()
     except (OSError, ValueError, NotImplementedError):
-        raise InputError(f"{name} is a damaged Parquet file; fetch or write it again.") from None
+        raise InputError(
+            f"{name} is a damaged Parquet file. Download or write it again."
+        ) from None
     except OverflowError:
         raise InputError(
-            f"{name} has a date or a time that is out of range; write the column as text."
+            f"{name} has a date or time out of range. Write the column as text."
         ) from None
 
 
@@ -435,17 +438,17 @@ def read_rows(
     layout: DelimitedLayout = _DEFAULT_LAYOUT,
     progress: Progress = lambda _: None,
 ) -> Iterator[Row[Any]]:
-    """Yield the rows of a file (None: standard input), whose name tells the format.
+    """Yield the rows of a file (None: standard input). Its suffix determines the format.
 
-    `pick` tells, of a header, the positions of the columns of interest, or raises; of JSON lines
-    it is asked for each set of keys. `progress` is told how many bytes have been read.
+    `pick` maps a header to the positions of the columns to read, or raises. For JSON lines it is
+    called for each set of keys. `progress` is called with the number of bytes read.
     """
     name = "standard input" if path is None else path.name
     suffix = "" if path is None else suffix_of(path)
     packed = suffix in (".jsonl", ".ndjson", ".parquet")
     if packed and layout.of_table:
         raise InputError(
-            f"{name} is of a kind that has no delimiter, header line or quotes; leave them out."
+            f"{name} has a format without delimiter, header line or quotes. Remove these options."
         )
     if isinstance(path, Path) and suffix == ".parquet":
         return read_parquet(path, pick, progress)
@@ -456,20 +459,20 @@ def read_rows(
         if path is not None and suffix == ".tsv" and layout.quotes is None:
             return _tabbed(path, lines, pick, layout)
         return read_delimited(lines, name, pick, layout, tabs=suffix == ".tsv")
-    return _plain(lines, name, pick)
+    return _text_rows(lines, name, pick)
 
 
 def _tabbed(
     path: AnyFile, lines: Iterator[str], pick: Pick, layout: DelimitedLayout
 ) -> Iterator[Row[Any]]:
-    """Yield the rows of a TSV file, whose quotes are text unless they hold rows together."""
+    """Yield the rows of a TSV file, where quotes are text unless they enclose line breaks."""
     if layout.delimiter in (None, "\t") and _has_quoted_breaks(path, layout.encoding):
         layout = replace(layout, quotes=True, delimiter="\t")
     yield from read_delimited(lines, path.name, pick, layout, tabs=True)
 
 
 def _has_quoted_breaks(path: AnyFile, encoding: str | None) -> bool:
-    """Tell whether lines of a TSV file differ in width, and its rows with quotes do not."""
+    """Return whether rows have the same width only if quotes may enclose line breaks."""
     if path.suffix.lower() == ".tsv":
         with path.open("rb") as file:
             if not any(b'"' in part for part in iter(lambda: file.read(2**20), b"")):
@@ -485,7 +488,7 @@ def _has_quoted_breaks(path: AnyFile, encoding: str | None) -> bool:
         return False
 
 
-def _plain(lines: Iterator[str], name: str, pick: Pick) -> Iterator[Row[Any]]:
+def _text_rows(lines: Iterator[str], name: str, pick: Pick) -> Iterator[Row[Any]]:
     positions = pick(Header(("text",), name, "plain"))
     for number, line in enumerate(lines, start=1):
         yield Row(number, number, pick_values([line.rstrip("\r\n")], positions))
@@ -497,23 +500,23 @@ def read_table(
     layout: DelimitedLayout = _DEFAULT_LAYOUT,
     progress: Progress = lambda _: None,
 ) -> tuple[Header, Iterator[Row[str]]]:
-    """Open a table: its columns, or those named in their order, and its rows as text.
+    """Return the header and the rows of a table as text, for all columns or those in `columns`.
 
-    A value that is missing is "", as a field that is empty; of JSON lines the first row tells the
-    columns. A column without a name is called by its position.
+    A missing value is "", like an empty field. For JSON lines, the first row determines the
+    columns. A column without a name is named by its position.
     """
     require_file(path, "a table")
-    chosen = _Chosen(columns)
-    rows = read_rows(path, chosen.pick, layout, progress)
+    selection = _TableColumns(columns)
+    rows = read_rows(path, selection.pick, layout, progress)
     first = next(rows, None)
-    if chosen.header is None:
-        raise InputError(f"{path.name} holds no table.")
+    if selection.header is None:
+        raise InputError(f"{path.name} contains no table. Choose another file.")
     whole = rows if first is None else chain([first], rows)
-    return chosen.header, (_as_text(row, path.name) for row in whole)
+    return selection.header, (_as_text(row, path.name) for row in whole)
 
 
-class _Chosen:
-    """The columns of a table: as the header says, or the first of the JSON lines."""
+class _TableColumns:
+    """The columns of a table, from its header or the first of its JSON lines."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self._columns = columns
@@ -523,7 +526,7 @@ class _Chosen:
     def pick(self, header: Header) -> list[int]:
         if header.kind == "plain":
             raise InputError(
-                f"{header.where} is plain text and has no columns; name the delimiter of a table."
+                f"{header.where} is plain text without columns. Set the delimiter of a table."
             )
         if header.kind == "named" and self._first is not None:
             return self._again(header, self._first)
@@ -533,27 +536,26 @@ class _Chosen:
         return positions
 
     def _positions(self, header: Header) -> list[int]:
-        named = [self._position(header, name) for name in self._columns]
-        return named or list(range(len(header)))
+        positions = [self._position(header, name) for name in self._columns]
+        return positions or list(range(len(header)))
 
     def _again(self, header: Header, first: Header) -> list[int]:
-        """Find the columns of the first row in another."""
+        """Return the positions of the first row's columns in another row."""
         if any(first.find((name,)) < 0 for name in header.names):
             raise InputError(
-                f"{header.where} has a column that the first row lacks; give that one it, too,"
-                " empty if need be."
+                f"{header.where} has a column that the first row lacks. Add it to the first row,"
+                " empty if necessary."
             )
         return [header.find((first.names[at],)) for at in self._positions(first)]
 
     @staticmethod
     def _position(header: Header, name: str) -> int:
-        found = header.find((name,))
-        if found < 0:
+        position = header.find((name,))
+        if position < 0:
             raise InputError(
-                f"{header.where} has no column '{name}' among its {len(header)}; name the right"
-                " one."
+                f"{header.where} has no column '{name}' among its {len(header)}. Check the name."
             )
-        return found
+        return position
 
 
 def _as_text(row: Row[Any], name: str) -> Row[str]:
@@ -566,11 +568,11 @@ def _as_text(row: Row[Any], name: str) -> Row[str]:
 
 def _text(value: object, row: Row[Any], name: str) -> str:
     if isinstance(value, bytes):
-        raise InputError(f"{row.where(name)} has a value that is bytes and not text; repair it.")
-    plain = plain_value(value, row, name)
-    if isinstance(plain, bool):
-        return str(plain).lower()
-    return "" if plain is None else str(plain)
+        raise InputError(f"{row.where(name)} has a binary value. Convert it to text.")
+    simple = plain_value(value, row, name)
+    if isinstance(simple, bool):
+        return str(simple).lower()
+    return "" if simple is None else str(simple)
 
 
 def plain_value(value: object, row: Row[Any], name: str) -> object:
@@ -580,8 +582,8 @@ def plain_value(value: object, row: Row[Any], name: str) -> object:
     shown = value if isinstance(value, str) else _shown(value)
     if not shown.isascii() and any("\ud800" <= character <= "\udfff" for character in shown):
         raise InputError(
-            f"{row.where(name)} has a lone surrogate, which is not text, in a column that is"
-            " wanted; repair it."
+            f"{row.where(name)} has a lone surrogate, which is not text, in a requested column."
+            " Repair the file."
         )
     return shown
 

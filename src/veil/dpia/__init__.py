@@ -1,4 +1,4 @@
-"""The impact assessment as a document: what was measured, beside the answers of a person.
+"""Impact assessments: documents with measured figures and a person's answers.
 
 >>> from veil import dpia
 >>> dpia.likelihood(0.03)

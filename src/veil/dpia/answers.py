@@ -1,9 +1,8 @@
-"""The questions of an assessment, and the answers of a person.
+"""The questions of an assessment, and the schema of a person's answers.
 
-What is asked of a person: one row per question, with its place in the five steps.
-The numbers are those of the questions in the PIA software of the CNIL, whose files
-`veil.dpia.write` writes. The five steps are the usual process of an impact assessment: identify
-the needs, describe the processing, assess the risks, mitigate them, and the final steps.
+Question numbers are those of the PIA software of the CNIL, whose files `veil.dpia.write` writes.
+The five steps are the usual process of an impact assessment: identify the needs, describe the
+processing, assess the risks, mitigate them, and the final steps.
 """
 
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ LEVELS = {1: "negligible", 2: "limited", 3: "significant", 4: "maximum"}
 
 
 def likelihood(risk: float, thresholds: Sequence[float] = THRESHOLDS) -> int:
-    """Return the level of a risk: one more for each threshold that it reaches.
+    """Return the level of a risk: 1 plus the number of thresholds that it reaches.
 
     >>> [likelihood(risk) for risk in (0.0, 0.01, 0.05, 0.2, 1.0)]
     [1, 2, 3, 4, 4]
@@ -26,7 +25,7 @@ def likelihood(risk: float, thresholds: Sequence[float] = THRESHOLDS) -> int:
 
 
 def level(number: int) -> str:
-    """Write a level.
+    """Return a level as text.
 
     >>> level(3)
     '3 of 4 (significant)'
@@ -35,13 +34,13 @@ def level(number: int) -> str:
 
 
 def scale(thresholds: Sequence[float]) -> str:
-    """Say which risks have which likelihood.
+    """Return the likelihood of each range of risks, as text.
 
     >>> scale(THRESHOLDS)
     'below 0.01: 1, below 0.05: 2, below 0.2: 3, otherwise 4'
     """
-    told = [f"below {bound:g}: {number}" for number, bound in enumerate(thresholds, start=1)]
-    return ", ".join([*told, f"otherwise {len(thresholds) + 1}"])
+    ranges = [f"below {bound:g}: {number}" for number, bound in enumerate(thresholds, start=1)]
+    return ", ".join([*ranges, f"otherwise {len(thresholds) + 1}"])
 
 
 GAP = "NOT STATED"
@@ -55,7 +54,7 @@ STEPS = (
 
 
 class Question(NamedTuple):
-    """One question: its key in the file, its step from 1, its number, and what is asked."""
+    """A question: its key in the file, its step from 1, its number, and its text."""
 
     key: str
     step: int
@@ -64,7 +63,7 @@ class Question(NamedTuple):
 
 
 QUESTIONS = (
-    Question("description", 1, 111, "What is the processing that is assessed?"),
+    Question("description", 1, 111, "Which processing is assessed?"),
     Question("controller", 1, 112, "Who is the controller?"),
     Question("processor", 1, 112, "Who is the processor?"),
     Question("legal_basis", 1, 212, "What is the legal basis?"),
@@ -75,13 +74,13 @@ QUESTIONS = (
     Question("storage", 2, 122, "How are they stored?"),
     Question("access", 2, 122, "Who has access, and how?"),
     Question("querying", 2, 122, "How are they queried, and what leaves?"),
-    Question("assets", 2, 123, "On which systems and supports do they lie?"),
+    Question("assets", 2, 123, "On which systems and media are they stored?"),
     Question("recipients", 2, 121, "Who receives them?"),
     Question("retention", 2, 215, "How long are they kept?"),
     Question("minimisation", 2, 213, "Why is each of them needed?"),
     Question("accuracy", 2, 214, "How are they kept accurate and up to date?"),
     Question("information", 2, 221, "How are the people informed?"),
-    Question("consent", 2, 222, "How is consent obtained, where it is the basis?"),
+    Question("consent", 2, 222, "How is consent obtained, if it is the legal basis?"),
     Question("access_rights", 2, 223, "How do people exercise access and portability?"),
     Question("rectification", 2, 224, "How do they exercise rectification and erasure?"),
     Question("objection", 2, 225, "How do they exercise restriction and objection?"),
@@ -93,7 +92,7 @@ PEOPLE = {"author": "Author", "evaluator": "Evaluator", "validator": "Validator"
 
 
 class Event(NamedTuple):
-    """Something that people fear: its key, the tens of its questions, and what it is."""
+    """A feared event: its key, the tens of its question numbers, and its title."""
 
     key: str
     tens: int
@@ -117,7 +116,7 @@ _MOST = 200  # entries of a list
 
 
 def _listed(value: object) -> object:
-    """Take one text for a list of one; what is empty is left out."""
+    """Return a text or a list of texts as a tuple, without empty texts."""
     texts = [value] if isinstance(value, str) else value
     if isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts):
         return tuple(text.strip() for text in texts if text.strip())
@@ -125,7 +124,7 @@ def _listed(value: object) -> object:
 
 
 def _day(value: object) -> object:
-    """Read a day, also one that is written in quotes."""
+    """Return a date, which may be quoted."""
     if isinstance(value, datetime):
         raise ValueError("a day without a time, as 2025-01-31")  # noqa: TRY004 - told by pydantic
     if isinstance(value, str):
@@ -149,7 +148,7 @@ class _Part(BaseModel):
 
 
 class People(_Part):
-    """Who wrote the assessment, who looked at it, and who takes responsibility."""
+    """Author, evaluator and validator of the assessment."""
 
     author: Text = ()
     evaluator: Text = ()
@@ -157,7 +156,7 @@ class People(_Part):
 
 
 class Access(_Part):
-    """What is feared of illegitimate access; how likely it is, is measured."""
+    """Answers about illegitimate access, whose likelihood is measured."""
 
     severity: Level | None = None
     why: Text = ()
@@ -167,13 +166,13 @@ class Access(_Part):
 
 
 class Fear(Access):
-    """What is feared of modification or loss, of which nothing is measured here."""
+    """Answers about modification or loss, whose likelihood is not measured."""
 
     likelihood: Level | None = None
 
 
 class Risks(_Part):
-    """The three events that are feared."""
+    """Answers about the three feared events."""
 
     access: Access = Access()
     modification: Fear = Fear()
@@ -181,7 +180,7 @@ class Risks(_Part):
 
 
 class Measure(_Part):
-    """A measure that is taken, and the events it is against."""
+    """A measure, and the events that it prevents or mitigates."""
 
     title: Annotated[str, Field(min_length=1, max_length=200)]
     content: Text = ()
@@ -193,8 +192,8 @@ class Measure(_Part):
 class Measurement(_Part):
     """Results of a study of any domain: a folder, or its ``results.csv``.
 
-    `spec` and `size` say which configuration will be used; without them all count. `command` and
-    `seed` are for folders that do not tell.
+    `spec` and `size` select the configuration that will be used; without them all count.
+    `command` and `seed` are for folders without this information.
     """
 
     results: Annotated[str, Field(min_length=1)]
@@ -205,14 +204,14 @@ class Measurement(_Part):
 
 
 class Planned(_Part):
-    """A release of a table, to be made and attacked at once."""
+    """A release of a table, to be created and attacked now."""
 
     spec: Annotated[str, Field(min_length=1)]
     attackers: Annotated[tuple[str, ...] | None, Field(strict=False)] = None
 
 
 class Answers(_Part):
-    """What a person says; empty where nothing is stated."""
+    """A person's answers, empty if not stated."""
 
     name: Text = ()
     date: Day | None = None
@@ -251,7 +250,7 @@ class Answers(_Part):
     @model_validator(mode="after")
     def _in_order(self) -> "Answers":
         if list(self.thresholds) != sorted(set(self.thresholds)):
-            raise ValueError("The three 'thresholds' must grow, as [0.01, 0.05, 0.2].")
+            raise ValueError("'thresholds' must be three increasing numbers: [0.01, 0.05, 0.2].")
         if self.date and self.next_review and self.next_review <= self.date:
-            raise ValueError("The 'next_review' must be later than the 'date'.")
+            raise ValueError("'next_review' must be later than 'date'.")
         return self

@@ -1,4 +1,4 @@
-"""The verb of impact assessments; the command and the HTTP interface come from it."""
+"""The command ``veil dpia``, which is also in the HTTP interface."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from veil.core.verb import NewPath, Reply, local
 def dpia(answers: Path, *, out: NewPath = Path("dpia.html"), new: bool = False) -> Reply:
     """Write an impact assessment from answers and measured figures.
 
-    ANSWERS is a TOML file, which names the figures. Risks come from finished studies (veil audit,
-    veil DOMAIN plane), or from releases of a table that are made and attacked now. Missing answers
+    ANSWERS is a TOML file that names the figures. Risks come from finished studies (veil audit,
+    veil DOMAIN plane), or from table releases that are created and attacked now. Missing answers
     are printed as NOT STATED. The assessment is neither legal advice nor a verdict.
 
     Parameters
@@ -22,7 +22,7 @@ def dpia(answers: Path, *, out: NewPath = Path("dpia.html"), new: bool = False) 
     out
         Assessment to write: .html, .md, or .json for the PIA software of the CNIL.
     new
-        Write ANSWERS as a file to fill in, and nothing else.
+        Write ANSWERS as a template to fill in, and stop.
     """
     if new:
         template = assessments.write_template(answers)

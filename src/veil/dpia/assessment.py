@@ -1,4 +1,4 @@
-"""Answers and measured figures together: what is known, how likely it is, and what is missing."""
+"""Combine answers and measured figures: likelihoods, largest risk and gaps."""
 
 import calendar
 from collections.abc import Iterator, Mapping
@@ -24,11 +24,11 @@ from veil.dpia.load import AnswersFile, load
 from veil.dpia.measured import Source, configuration_name, measure, read
 from veil.studies.results import Row
 
-REVIEW = 6  # months until the next review, unless it is stated
+REVIEW = 6  # default months until the next review
 
 
 class Gap(NamedTuple):
-    """Something that is not stated: its step from 1, and its key."""
+    """A missing answer: its step from 1, and its key."""
 
     step: int
     what: str
@@ -36,12 +36,12 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class Assessment:
-    """All that the document says.
+    """The content of the document.
 
     Attributes
     ----------
     answers, sources
-        What a person says, and what was measured.
+        A person's answers, and the measured figures.
     day
         The day of the assessment.
     """
@@ -52,32 +52,32 @@ class Assessment:
 
     @property
     def title(self) -> str:
-        """Its name."""
+        """The name of the assessment."""
         return " ".join(self.answers.name) or GAP
 
     @property
     def review(self) -> date:
-        """When it is looked at again."""
+        """The day of the next review."""
         return self.answers.next_review or months_after(self.day, REVIEW)
 
     def stated(self, key: str) -> Text:
         """Return the answer to a question."""
-        found: Text = getattr(self.answers, key)
-        return found
+        answer: Text = getattr(self.answers, key)
+        return answer
 
     def event(self, event: Event) -> Access:
-        """Return what is said of an event that is feared."""
-        found: Access = getattr(self.answers.risks, event.key)
-        return found
+        """Return the answers about a feared event."""
+        answers: Access = getattr(self.answers.risks, event.key)
+        return answers
 
     @cached_property
     def largest(self) -> tuple[Source, Row] | None:
-        """The largest measured risk of what will be used, with its study."""
-        found = [(source, source.counted[0]) for source in self.sources if source.counted]
-        return max(found, key=lambda pair: pair[1].score, default=None)
+        """The largest risk of the configurations that will be used, with its study."""
+        largest = [(source, source.counted[0]) for source in self.sources if source.counted]
+        return max(largest, key=lambda pair: pair[1].score, default=None)
 
     def likelihood(self, event: Event) -> int | None:
-        """Return how likely an event is: measured for access, else as a person says."""
+        """Return the likelihood of an event: measured for access, otherwise stated."""
         if event.key != "access":
             stated: int | None = getattr(self.event(event), "likelihood", None)
             return stated
@@ -86,19 +86,19 @@ class Assessment:
         return likelihood(self.largest[1].score, self.answers.thresholds)
 
     def defended(self, event: Event) -> bool:
-        """Tell whether a measure is taken against an event; protection is one against access."""
+        """Return whether there is a measure against an event. Protection is one against access."""
         protected = event.key == "access" and any(source.chosen for source in self.sources)
-        return protected or any(event.key in one.against for one in self.answers.measures)
+        return protected or any(event.key in item.against for item in self.answers.measures)
 
     @cached_property
     def gaps(self) -> tuple[Gap, ...]:
-        """All that is not stated, by steps."""
+        """All missing answers, by step."""
         return tuple(sorted(self._gaps(), key=lambda gap: gap.step))
 
     def _gaps(self) -> Iterator[Gap]:
         if not self.answers.name:
             yield Gap(1, "name")
-        yield from (Gap(one.step, one.key) for one in QUESTIONS if not self.stated(one.key))
+        yield from (Gap(item.step, item.key) for item in QUESTIONS if not self.stated(item.key))
         for event in EVENTS:
             parts = [*LISTED, "severity", "why"]
             parts += [] if event.key == "access" else ["likelihood"]
@@ -115,7 +115,7 @@ class Assessment:
         else:
             bare = [event.key for event in EVENTS if not self.defended(event)]
             yield from (Gap(4, f"measures against {key}") for key in bare)
-        empty = [one.title for one in self.answers.measures if not one.content]
+        empty = [item.title for item in self.answers.measures if not item.content]
         yield from (Gap(4, f"content of the measure '{title}'") for title in empty)
 
     def _unmeasured(self) -> Iterator[Gap]:
@@ -135,24 +135,25 @@ class Assessment:
 
 
 def assess(source: str | Path | Mapping[str, Any]) -> Assessment:
-    """Read the answers of a person and the figures that they name, and put them together."""
+    """Return the assessment of a file of answers, with the figures that it names."""
     return assess_file(load(source))
 
 
-def assess_file(asked: AnswersFile) -> Assessment:
-    """Put the answers of an opened file and the figures that they name together."""
-    answers = asked.answers
+def assess_file(file: AnswersFile) -> Assessment:
+    """Return the assessment of an opened file of answers."""
+    answers = file.answers
     day = answers.date or date.today()
-    found = [
-        read(given, number, asked.folder) for number, given in enumerate(answers.studies, start=1)
+    sources = [
+        read(measurement, number, file.folder)
+        for number, measurement in enumerate(answers.studies, start=1)
     ]
-    if asked.table:
-        found.append(measure(asked))
-    return Assessment(answers, tuple(found), day)
+    if file.table:
+        sources.append(measure(file))
+    return Assessment(answers, tuple(sources), day)
 
 
 def months_after(day: date, months: int) -> date:
-    """Return the same day some months later, or the last of that month.
+    """Return the same day some months later, or the last day of that month.
 
     >>> months_after(date(2024, 8, 31), 6)
     datetime.date(2025, 2, 28)

@@ -1,4 +1,4 @@
-"""The document as plain parts, and as Markdown and HTML."""
+"""The parts of a document, and its Markdown and HTML."""
 
 import html as html_module
 import re
@@ -30,7 +30,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list, each entry with what stands before it in bold, or nothing."""
+    """A list of entries, each with an optional bold prefix."""
 
     entries: tuple[tuple[str, str], ...]
 
@@ -56,7 +56,7 @@ Part = Heading | Paragraph | Items | Pairs | Grid
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A part of the document that the list of contents names."""
+    """A part of the document with an entry in the table of contents."""
 
     identity: str
     title: str
@@ -65,7 +65,7 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The whole: a title, sentences that sum it up, and chapters."""
+    """A document: title, summary and chapters."""
 
     title: str
     summary: tuple[str, ...]
@@ -91,12 +91,12 @@ def escape(text: str, *, within: bool = False) -> str:
     return line if within else _OPENING.sub(_guarded, line)
 
 
-def _guarded(found: re.Match[str]) -> str:
-    return f"{found[1]}{found[2]}\\" if found[2].isdigit() else f"{found[1]}\\{found[2]}"
+def _guarded(match: re.Match[str]) -> str:
+    return f"{match[1]}{match[2]}\\" if match[2].isdigit() else f"{match[1]}\\{match[2]}"
 
 
 def markdown(document: Document) -> str:
-    """Write the document."""
+    """Return the document as Markdown."""
     lines = [f"# {escape(document.title, within=True)}"]
     lines += [f"> {_marked(sentence)}" for sentence in document.summary]
     for chapter in document.chapters:
@@ -118,9 +118,9 @@ def _markdown_part(part: Part) -> Iterator[str]:
         case Items(entries):
             yield "\n".join(f"- {_bold(first)}{_marked(rest)}" for first, rest in entries)
         case Pairs(entries):
-            for asked, told in entries:
-                yield f"**{escape(asked, within=True)}**"
-                yield from map(_marked, told)
+            for question, answer in entries:
+                yield f"**{escape(question, within=True)}**"
+                yield from map(_marked, answer)
         case Grid():
             yield _markdown_grid(part)
 
@@ -132,7 +132,7 @@ def _bold(text: str) -> str:
 def _markdown_grid(grid: Grid) -> str:
     rows = [grid.heads, tuple("---" for _ in grid.heads), *grid.rows]
     cells = [
-        [one if number == 1 else _marked(one, within=True) for one in row]
+        [cell if number == 1 else _marked(cell, within=True) for cell in row]
         for number, row in enumerate(rows)
     ]
     written = "\n".join("| " + " | ".join(row) + " |" for row in cells)
@@ -143,7 +143,7 @@ _OWN = (files("veil.dpia") / "page.css").read_text(encoding="utf-8")
 
 
 def html(document: Document) -> str:
-    """Draw the document; every text of it is escaped."""
+    """Return the document as HTML, with all texts escaped."""
     sections = [
         Section(chapter.identity, chapter.title, tuple(map(_html_part, chapter.parts)))
         for chapter in document.chapters
@@ -153,9 +153,9 @@ def html(document: Document) -> str:
 
 
 def mark_gaps(text: str) -> Markup:
-    """Escape a text, and mark in it what is not stated."""
+    """Return a text escaped, with its gaps highlighted."""
     first, *rest = text.split(GAP)
-    return join(first, *(part for one in rest for part in (tag("mark", GAP), one)))
+    return join(first, *(part for text in rest for part in (tag("mark", GAP), text)))
 
 
 def _html_part(part: Part) -> Markup:
@@ -170,14 +170,14 @@ def _html_part(part: Part) -> Markup:
                 *(tag("li", tag("strong", first), mark_gaps(rest)) for first, rest in entries),
             )
         case Pairs(entries):
-            return tag("dl", *(_pair(asked, told) for asked, told in entries))
+            return tag("dl", *(_pair(question, answer) for question, answer in entries))
         case Grid():
             return _html_grid(part)
 
 
-def _pair(asked: str, told: tuple[str, ...]) -> Markup:
-    answer = tag("dd", *(tag("p", mark_gaps(line)) for line in told))
-    return tag("div", tag("dt", mark_gaps(asked)), answer)
+def _pair(question: str, answer: tuple[str, ...]) -> Markup:
+    lines = tag("dd", *(tag("p", mark_gaps(line)) for line in answer))
+    return tag("div", tag("dt", mark_gaps(question)), lines)
 
 
 def _html_grid(grid: Grid) -> Markup:
@@ -185,7 +185,7 @@ def _html_grid(grid: Grid) -> Markup:
         tag(
             "tr",
             tag("th", mark_gaps(first), scope="row"),
-            *(tag("td", mark_gaps(one)) for one in rest),
+            *(tag("td", mark_gaps(cell)) for cell in rest),
         )
         for first, *rest in grid.rows
     ]

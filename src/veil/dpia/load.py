@@ -1,4 +1,4 @@
-"""Answers in a TOML file: a template, and reading it."""
+"""Write the template of answers, and read answers from a TOML file."""
 
 import re
 import tomllib
@@ -23,17 +23,17 @@ TEMPLATE = (files("veil.dpia") / "template.toml").read_text(encoding="utf-8")
 
 
 def write_template(path: str | Path) -> Path:
-    """Write the template, with a comment for every key; a file that is there stays."""
+    """Write the template, with a comment for every key. Existing files are not overwritten."""
     target = Path(path)
     if target.exists():
-        raise InputError(f"{target} is there already; name a new file.")
+        raise InputError(f"File {target} already exists. Choose another.")
     with whole_file(target, private=True) as part:
         part.write_text(TEMPLATE, encoding="utf-8")
     return target
 
 
 _MAX_BYTES = 2**20  # of the file
-_OWN = ("domain", "sizes", "name")  # keys of a study that are not those of a table
+_OWN = ("domain", "sizes", "name")  # keys of a study that do not apply here
 _FILES = ("table", "population", "control", "schema")
 _MODELS: dict[str, type[BaseModel]] = {
     "people": People,
@@ -66,18 +66,18 @@ _CLAIM = re.compile(r"compliant|\bin compliance\b|\b(?:comply|complies) with\b",
 
 @dataclass(frozen=True)
 class AnswersFile:
-    """A file of answers, opened.
+    """An opened file of answers.
 
     Attributes
     ----------
     answers
-        What the person says.
+        The person's answers.
     table
-        The keys of a study of a table that is to be measured at once, without its releases.
+        Keys of a table study to run now, without its releases.
     name, folder
-        How messages call the file, and where the paths in it start.
+        Name of the file in errors, and the folder for relative paths.
     inputs
-        Files that are read, and that no output may replace.
+        Input files, which the output must not overwrite.
     """
 
     answers: Answers
@@ -88,63 +88,61 @@ class AnswersFile:
 
 
 def load(source: str | Path | Mapping[str, Any]) -> AnswersFile:
-    """Read the answers from a file, or take its keys."""
+    """Return the answers in a TOML file, or in a mapping of its keys."""
     if isinstance(source, Mapping):
-        return _asked(dict(source), "the study", Path.cwd(), ())
+        return _parse(dict(source), "the study", Path.cwd(), ())
     path = Path(source)
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{path} is larger than answers can be; name a TOML file of them.")
+            raise InputError(f"{path} is too large. Choose a TOML file of answers.")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(
-            f"{path} cannot be read ({error.strerror}); 'veil dpia --new {path}' writes one to"
-            " fill in."
+            f"Cannot read {path} ({error.strerror}). Write a template with 'veil dpia --new"
+            f" {path}'."
         ) from None
     except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8; convert it.") from None
+        raise InputError(f"{path} is not UTF-8 text. Convert it.") from None
     try:
-        found = tomllib.loads(text)
+        keys = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path.name} is not a TOML file: {str(error).rstrip('.')}.") from None
-    if not found:
+        raise InputError(f"{path.name} is not valid TOML: {str(error).rstrip('.')}.") from None
+    if not keys:
         raise InputError(
-            f"{path.name} has no answers; 'veil dpia --new FILE' writes a file to fill in."
+            f"{path.name} has no answers. Write a template with 'veil dpia --new FILE'."
         )
-    return _asked(found, path.name, path.resolve().parent, (path,))
+    return _parse(keys, path.name, path.resolve().parent, (path,))
 
 
-def _asked(
-    found: dict[str, Any], name: str, folder: Path, inputs: tuple[Path, ...]
-) -> AnswersFile:
-    if "releases" in found and "release" not in found:
-        found["release"] = found.pop("releases")
-    if isinstance(given := found.get("release"), list):
-        found["release"] = [{"spec": one} if isinstance(one, str) else one for one in given]
-    if found.get("domain") == "tables":
-        del found["domain"]
-    known = _table_keys() if "table" in found else ()
-    table = {key: found.pop(key) for key in list(found) if key in known}
+def _parse(keys: dict[str, Any], name: str, folder: Path, inputs: tuple[Path, ...]) -> AnswersFile:
+    if "releases" in keys and "release" not in keys:
+        keys["release"] = keys.pop("releases")
+    if isinstance(releases := keys.get("release"), list):
+        keys["release"] = [
+            {"spec": release} if isinstance(release, str) else release for release in releases
+        ]
+    if keys.get("domain") == "tables":
+        del keys["domain"]
+    table_keys = _table_keys() if "table" in keys else ()
+    table = {key: keys.pop(key) for key in list(keys) if key in table_keys}
     try:
-        answers = Answers.model_validate(found)
+        answers = Answers.model_validate(keys)
     except ValidationError as error:
-        raise ParameterError(_sentence(error.errors()[0], name, known)) from None
+        raise ParameterError(_sentence(error.errors()[0], name, table_keys)) from None
     except RecursionError:
         raise ParameterError(
-            f"{name} is nested too deeply; write it as the template does."
+            f"{name} is nested too deeply. Follow the structure of the template."
         ) from None
     if bool(table) != bool(answers.release or table.get("mechanism")):
-        raise ParameterError(
-            f"{name} must have both a 'table' and a [[release]] of it, or neither of them."
-        )
+        raise ParameterError(f"{name} must have both a 'table' and a [[release]], or neither.")
     _refuse_claims(answers.model_dump(), name)
-    files = [path for one in answers.studies for path in _results(folder / one.results)]
+    files = [path for study in answers.studies for path in _results(folder / study.results)]
     files += [folder / str(table[key]) for key in _FILES if table.get(key)]
     return AnswersFile(answers, table, name, folder, (*inputs, *files))
 
 
 def _results(path: Path) -> list[Path]:
-    """Return what a study wrote."""
+    """Return the files that a study writes."""
     folder = path.parent if path.suffix.lower() == ".csv" else path
     return [folder / name for name in ("results.csv", FACTS, REPORT)]
 
@@ -154,43 +152,43 @@ def _table_keys() -> tuple[str, ...]:
 
 
 def _sentence(detail: ErrorDetails, name: str, more: tuple[str, ...]) -> str:
-    """Say what is wrong, where, and what must be there instead."""
-    place = [part for part in detail["loc"] if part != "function-after"]
-    if not place:
+    """Return an error message with the key, its location and the expected value."""
+    path = [part for part in detail["loc"] if part != "function-after"]
+    if not path:
         return str(detail["ctx"]["error"])
-    *outer, last = place
+    *outer, last = path
     kind = detail["type"]
     if isinstance(last, int) and outer:
-        kind = "too_short" if kind == "missing" else kind  # an entry is, not the list
+        kind = "too_short" if kind == "missing" else kind  # an entry is missing, not the list
         *outer, last = outer
     where = f"{_written(outer)} of {name}" if outer else name
     if kind == "extra_forbidden":
         keys = tuple(_model(outer).model_fields)
         return str(no_such_key(where, str(last), keys if outer else (*keys, *more)))
-    wanted = _KINDS.get(kind, detail["msg"][:1].lower() + detail["msg"][1:])
-    return f"The '{last}' of {where} must be {wanted.format(**detail.get('ctx', {}))}."
+    expected = _KINDS.get(kind, detail["msg"][:1].lower() + detail["msg"][1:])
+    return f"The '{last}' of {where} must be {expected.format(**detail.get('ctx', {}))}."
 
 
-def _model(place: list[int | str]) -> type[BaseModel]:
-    if not place:
+def _model(path: list[int | str]) -> type[BaseModel]:
+    if not path:
         return Answers
-    if place[0] == "risks" and len(place) > 1:
-        return Access if place[1] == "access" else Fear
-    return _MODELS[str(place[0])]
+    if path[0] == "risks" and len(path) > 1:
+        return Access if path[1] == "access" else Fear
+    return _MODELS[str(path[0])]
 
 
-def _written(place: list[int | str]) -> str:
-    if len(place) > 1 and isinstance(place[1], int):
-        return f"[[{place[0]}]] {place[1] + 1}"
-    return f"[{'.'.join(map(str, place))}]"
+def _written(path: list[int | str]) -> str:
+    if len(path) > 1 and isinstance(path[1], int):
+        return f"[[{path[0]}]] {path[1] + 1}"
+    return f"[{'.'.join(map(str, path))}]"
 
 
 def _refuse_claims(value: object, name: str, where: str = "") -> None:
-    """Refuse answers that pass a verdict: a measured figure does not give one."""
+    """Raise if an answer claims legal compliance, which no measured figure proves."""
     if isinstance(value, str) and claims(value):
         raise InputError(
-            f"The '{where}' of {name} says that something complies with the law, which no figure"
-            " shows; say what is done instead."
+            f"The '{where}' of {name} claims legal compliance, which no figure proves. Describe"
+            " the measures instead."
         )
     if isinstance(value, Mapping):
         for key, inner in value.items():
@@ -201,7 +199,7 @@ def _refuse_claims(value: object, name: str, where: str = "") -> None:
 
 
 def claims(text: str) -> bool:
-    """Tell whether a text says that something complies with the law.
+    """Return whether a text claims legal compliance.
 
     >>> claims("GDPR-compliant"), claims("The compliance office was asked.")
     (True, False)

@@ -1,4 +1,4 @@
-"""Figures of studies and of releases, each with how it was measured."""
+"""Measured figures of studies and releases, with their origin."""
 
 import math
 from collections.abc import Sequence
@@ -32,11 +32,11 @@ class Source:
     Attributes
     ----------
     title
-        How the document calls it.
+        Its title in the document.
     rows, facts
-        Its figures, and how they were made.
+        Its figures, and their origin.
     chosen
-        The configurations, by spec and size, that will be used; empty if that is not stated.
+        Spec and size of the configurations that will be used; empty if not stated.
     """
 
     title: str
@@ -46,17 +46,17 @@ class Source:
 
     @property
     def command(self) -> str:
-        """What was typed."""
+        """The command of the study."""
         return printable(self.facts.command) or GAP
 
     @property
     def seed(self) -> str:
-        """Whether the draws can be repeated."""
+        """Whether the draws are seeded."""
         return f"seeded ({printable(self.facts.seed)}): {_REPEATED}" if self.facts.seed else GAP
 
     @property
     def version(self) -> str:
-        """Which version measured it."""
+        """The version of Veil that measured it."""
         return printable(self.facts.veil) or GAP
 
     @property
@@ -71,59 +71,61 @@ class Source:
 
     @cached_property
     def risks(self) -> tuple[Row, ...]:
-        """What attackers achieve, the highest first."""
-        found = [row for row in self.rows if row.kind == "risk"]
-        return tuple(sorted(found, key=lambda row: -row.score))
+        """The risks, the highest first."""
+        risks = [row for row in self.rows if row.kind == "risk"]
+        return tuple(sorted(risks, key=lambda row: -row.score))
 
     @cached_property
     def counted(self) -> tuple[Row, ...]:
-        """The risks of what will be used; of all that is protected if that is not stated."""
+        """The risks of the configurations that will be used, by default of all with protection."""
         if self.chosen:
             return tuple(row for row in self.risks if (row.spec, row.size) in self.chosen)
         return tuple(row for row in self.risks if row.mechanism != PLAIN) or self.risks
 
     def attacked(self, spec: str, size: int) -> list[Row]:
-        """Return all that attackers achieve against a configuration, risks first."""
-        found = [
+        """Return all attack figures of a configuration, risks first."""
+        rows = [
             row for row in self.rows if (row.spec, row.size) == (spec, size)
             and row.kind in _ATTACKS
         ]  # fmt: skip
-        return sorted(found, key=lambda row: (_ATTACKS.index(row.kind), -row.score))
+        return sorted(rows, key=lambda row: (_ATTACKS.index(row.kind), -row.score))
 
     def utility(self, row: Row) -> str:
-        """Say what the release of a row is worth."""
-        found = [
-            one for one in self.rows
-            if is_utility(one) and (one.data, one.spec, one.size) == (row.data, row.spec, row.size)
+        """Return the utility of a row's configuration, as text."""
+        rows = [
+            other for other in self.rows if is_utility(other)
+            and (other.data, other.spec, other.size) == (row.data, row.spec, row.size)
         ]  # fmt: skip
-        told = [" ".join(filter(None, (one.measure, one.task, estimate(one)))) for one in found]
-        return "; ".join(map(printable, told)) or "not measured"
+        figures = [
+            " ".join(filter(None, (other.measure, other.task, estimate(other)))) for other in rows
+        ]
+        return "; ".join(map(printable, figures)) or "not measured"
 
     def claim(self, row: Row) -> Claim | None:
-        """Return what is proved of the configuration of a row."""
+        """Return the proved guarantee of a row's configuration."""
         if row.mechanism == PLAIN:
             return Claim("none", "nothing is proved: there is no protection")
         return self.facts.claims.get((row.spec, row.size))
 
     def worst(self, row: Row) -> str:
-        """Say the highest risk of a single subject, where that is known."""
-        found = self.facts.worst.get((row.spec, row.size, row.attacker))
-        return UNKNOWN if found is None else number(found)
+        """Return the highest risk of a single subject as text, if it is known."""
+        risk = self.facts.worst.get((row.spec, row.size, row.attacker))
+        return UNKNOWN if risk is None else number(risk)
 
     def proved(self, row: Row) -> str:
-        """Say what is proved, and at what cost in all."""
-        found = self.claim(row)
-        return printable(found.total) if found else GAP
+        """Return the guarantee and its total cost, as text."""
+        claim = self.claim(row)
+        return printable(claim.total) if claim else GAP
 
 
 def estimate(row: Row) -> str:
-    """Write a figure with its interval and the number of subjects."""
+    """Return a figure with its interval and the number of subjects, as text."""
     spread = interval(row.low, row.high, 3) or "(no interval)"
     return f"{number(row.score)} {spread}, n = {row.n:,}"
 
 
 def configuration_name(row: Row) -> str:
-    """Name the configuration of a row."""
+    """Return the name of a row's configuration."""
     if row.mechanism == PLAIN:
         return f"no protection ({vocabulary(row.domain).plain})"
     size = "" if row.size == 1 else f", {vocabulary(row.domain).sizes(row.size)}"
@@ -131,62 +133,62 @@ def configuration_name(row: Row) -> str:
 
 
 def source_of(title: str, rows: Sequence[Row], facts: Facts, where: str) -> Source:
-    """Return the figures of a study that can be used; there must be a risk among them."""
-    kept = tuple(row for row in rows if math.isfinite(row.score))
-    for row in kept:
+    """Return the finite figures of a study, or raise if there is no risk among them."""
+    finite = tuple(row for row in rows if math.isfinite(row.score))
+    for row in finite:
         if row.kind in _ATTACKS and not 0 <= row.score <= 1:
-            raise InputError(f"{where} has a risk that is not from 0 to 1; run the study again.")
+            raise InputError(f"{where} has a risk outside 0 to 1. Run the study again.")
         if row.domain not in domains():
-            raise InputError(f"{where} is of a kind of data that is not known here.")
-    if not any(row.kind == "risk" for row in kept):
+            raise InputError(f"{where} has an unknown kind of data. Install its plugin.")
+    if not any(row.kind == "risk" for row in finite):
         raise InputError(
-            f"{where} has no measured risk, so that there is nothing to assess; run a study with"
-            " an attacker."
+            f"{where} has no measured risk, so there is nothing to assess. Run a study with an"
+            " attacker."
         )
-    return Source(title, kept, facts)
+    return Source(title, finite, facts)
 
 
-def read(given: Measurement, number_: int, folder: Path) -> Source:
-    """Read the results that ``[[studies]]`` names."""
-    path = folder / given.results
+def read(measurement: Measurement, number_: int, folder: Path) -> Source:
+    """Return the results that ``[[studies]]`` names."""
+    path = folder / measurement.results
     table = path if path.suffix.lower() == ".csv" else path / "results.csv"
     if not table.is_file():
         raise InputError(
-            f"There is no {table}, which [[studies]] {number_} names; run 'veil audit' or 'veil"
-            " DOMAIN plane' first, and name its folder."
+            f"File {table} of [[studies]] {number_} does not exist. Run 'veil audit' or 'veil"
+            " DOMAIN plane' first, and use its folder."
         )
     if table.stat().st_size > _MAX_BYTES:
-        raise InputError(f"{table} is larger than the results of a study can be.")
+        raise InputError(f"{table} is too large. Choose the results of a study.")
     facts = read_facts(table.parent)
-    command = facts.command or given.command
-    seed = facts.seed or ("" if given.seed is None else str(given.seed))
+    command = facts.command or measurement.command
+    seed = facts.seed or ("" if measurement.seed is None else str(measurement.seed))
     facts = replace(facts, command=command, seed=seed)
-    title = printable(facts.name) or Path(given.results).name
-    return choose(source_of(title, read_csv(table), facts, str(table)), given, number_)
+    title = printable(facts.name) or Path(measurement.results).name
+    return choose(source_of(title, read_csv(table), facts, str(table)), measurement, number_)
 
 
-def choose(source: Source, given: Measurement, number_: int) -> Source:
-    """Mark the configuration that will be used."""
-    if not given.spec and given.size is None:
+def choose(source: Source, measurement: Measurement, number_: int) -> Source:
+    """Return the source with the configuration that will be used."""
+    if not measurement.spec and measurement.size is None:
         return source
-    spec = _spelt(given.spec, source.domain)
-    found = {
+    spec = _spelt(measurement.spec, source.domain)
+    configurations = {
         (row.spec, row.size)
         for row in source.risks
         if (not spec or row.spec == spec or row.mechanism == spec)
-        and given.size in (None, row.size)
+        and measurement.size in (None, row.size)
     }
-    if not found:
-        known = ", ".join(dict.fromkeys(row.spec for row in source.risks))
+    if not configurations:
+        options = ", ".join(dict.fromkeys(row.spec for row in source.risks))
         raise InputError(
-            f"[[studies]] {number_} names a configuration that its results do not have; there"
-            f" are: {known[:500]}."
+            f"[[studies]] {number_} names a configuration that its results lack. Available:"
+            f" {options[:500]}."
         )
-    return Source(source.title, source.rows, source.facts, frozenset(found))
+    return Source(source.title, source.rows, source.facts, frozenset(configurations))
 
 
 def _brief(spec: str, name: str) -> str:
-    """Write a spec without the parameters that have their default, unless all have it."""
+    """Return a spec without default parameters, or unchanged if all are defaults."""
     try:
         short = short_spec(domain(name).mechanisms.parse(spec))
     except VeilError:
@@ -195,7 +197,7 @@ def _brief(spec: str, name: str) -> str:
 
 
 def _spelt(spec: str, name: str) -> str:
-    """Write a spec as tables of results do."""
+    """Return a spec in the form of the results table."""
     if spec in ("", PLAIN):
         return spec
     try:
@@ -204,26 +206,26 @@ def _spelt(spec: str, name: str) -> str:
         return spec
 
 
-def measure(asked: AnswersFile) -> Source:
-    """Make the releases, attack them, and return the figures; nothing else of them is kept."""
-    grids = [one.model_dump(exclude_none=True) for one in asked.answers.release]
-    others = asked.table.get("mechanism", [])
-    keys = {**asked.table, "name": Path(str(asked.table["table"])).stem[:100] or "table"}
+def measure(file: AnswersFile) -> Source:
+    """Create and attack the releases, and return the figures. The releases are not kept."""
+    grids = [release.model_dump(exclude_none=True) for release in file.answers.release]
+    others = file.table.get("mechanism", [])
+    keys = {**file.table, "name": Path(str(file.table["table"])).stem[:100] or "table"}
     keys |= {"domain": "tables", "mechanism": [*grids, *others]}
     keys.setdefault("attackers", ["linkage"])
-    study = make_study(keys, asked.name, asked.folder)
+    study = make_study(keys, file.name, file.folder)
     with scratch_folder() as scratch:
-        found = sweep(study, scratch, workers=0)
+        results = sweep(study, scratch, workers=0)
     planned = study.mechanism[: len(grids)]
     specs = {
-        str(each) for grid in planned for each, _ in grid.mechanisms(domain("tables").mechanisms)
+        str(spec) for grid in planned for spec, _ in grid.mechanisms(domain("tables").mechanisms)
     }
-    source = source_of(study.name, found.rows, facts_of(found), f"The table of {asked.name}")
-    chosen = {(row.spec, row.size) for row in source.risks if row.spec in specs}
-    missing = specs - {spec for spec, _ in chosen}
+    source = source_of(study.name, results.rows, facts_of(results), f"The table of {file.name}")
+    used = {(row.spec, row.size) for row in source.risks if row.spec in specs}
+    missing = specs - {spec for spec, _ in used}
     if missing:
         raise InputError(
-            f"No attacker of {asked.name} could be used against {len(missing)} of its releases, so"
-            " that their risk is not known; name other attackers."
+            f"No attacker of {file.name} applies to {len(missing)} of its releases, so their risk"
+            " is unknown. Choose other attackers."
         )
-    return replace(source, chosen=frozenset(chosen))
+    return replace(source, chosen=frozenset(used))

@@ -37,10 +37,10 @@ def measured_parts(assessment: Assessment) -> Iterator[Part]:
     yield Paragraph(" ".join(largest_risk(assessment)))
     yield Paragraph(risk_origin(assessment))
     yield Paragraph(
-        "A risk is the share of cases in which an attacker is right, on average; single people may"
-        " be at more risk than the average. It is that of the attackers that were tried: others"
-        " may do better. Some risks are counted beyond a blind guess: 0 is then no better than"
-        " guessing. n is the number of cases, the brackets hold a 95 % interval.",
+        "A risk is the average share of cases where an attacker is right. Single people may be at"
+        " more risk than the average. Only the listed attackers were tried; others may do better."
+        " Some risks are counted beyond a blind guess: 0 is then no better than guessing. n is the"
+        " number of cases, and the brackets contain a 95 % interval.",
         hint=True,
     )
     for source in assessment.sources:
@@ -48,7 +48,7 @@ def measured_parts(assessment: Assessment) -> Iterator[Part]:
 
 
 def largest_risk(assessment: Assessment) -> Iterator[str]:
-    """Say what the largest measured risk is, how it was made, and what follows from it."""
+    """Yield sentences on the largest measured risk and its likelihood."""
     if assessment.largest is None:
         yield f"{GAP}: no risk was measured."
         return
@@ -62,19 +62,19 @@ def largest_risk(assessment: Assessment) -> Iterator[str]:
     if (worst := source.worst(row)) != UNKNOWN:
         yield f"For a single {vocabulary(row.domain).subject} it is up to {worst}."
     if not source.chosen:
-        yield "It is the largest of all configurations, as none is named as the one to be used."
+        yield "It is the largest of all configurations, because the one to be used is not stated."
     yield f"Its likelihood is {level(reached)}, by the thresholds {scale(bounds)}."
     if (beyond := likelihood(row.high, bounds)) > reached:
         yield f"The interval reaches up to {number(row.high)}, which would be {level(beyond)}."
     if row.chance is not None:
         yield f"A blind guess would reach {number(row.chance)}."
     yield from _above(assessment, row)
-    if sum(len(one.chosen) for one in assessment.sources) > 1:
-        yield "Several releases are named, and each was attacked by itself: all give away more."
+    if sum(len(other.chosen) for other in assessment.sources) > 1:
+        yield "Several releases are named. Each was attacked alone; together they reveal more."
 
 
 def risk_origin(assessment: Assessment) -> str:
-    """Say how the largest risk was measured, and what is proved of what was attacked."""
+    """Return the guarantee, command and seed of the largest risk, as text."""
     if assessment.largest is None:
         return GAP
     source, row = assessment.largest
@@ -83,12 +83,12 @@ def risk_origin(assessment: Assessment) -> str:
 
 
 def _above(assessment: Assessment, largest: Row) -> Iterator[str]:
-    """Say what attackers achieve beyond the largest risk that is counted, by other measures."""
+    """Yield a sentence if another measure of an attack exceeds the largest counted risk."""
     others = [
         row
         for source in assessment.sources
-        for chosen in dict.fromkeys((one.spec, one.size) for one in source.counted)
-        for row in source.attacked(*chosen)
+        for configuration in dict.fromkeys((item.spec, item.size) for item in source.counted)
+        for row in source.attacked(*configuration)
         if row.kind != "risk" and row.score > largest.score
     ]
     if others:
@@ -129,7 +129,7 @@ def _study(source: Source) -> Iterator[Part]:
 
 
 def _configurations(source: Source) -> Grid:
-    """Return the largest risk of each configuration; those that are counted are marked."""
+    """Return a table with the largest risk of each configuration. Counted ones are marked."""
     counted = {(row.spec, row.size) for row in source.counted}
     first: dict[tuple[str, str, int], Row] = {}
     for row in source.risks:
@@ -146,8 +146,8 @@ def _configurations(source: Source) -> Grid:
         )
         for row in islice(first.values(), _MOST)
     ]
-    left = len(first) - len(rows)
-    rest = f"; {count_of(left, 'configuration')} of lower risk not listed" if left else ""
+    omitted = len(first) - len(rows)
+    rest = f"; {count_of(omitted, 'configuration')} of lower risk not listed" if omitted else ""
     heads = (
         "method", "largest risk", "attacker", "worst case", "blind guess", "utility",
         "proved, in all",
@@ -158,8 +158,8 @@ def _configurations(source: Source) -> Grid:
 
 
 def _attackers(source: Source, spec: str, size: int) -> Grid:
-    """Return all that attackers achieve against what will be used."""
-    found = source.attacked(spec, size)
+    """Return a table with all attack figures of a configuration."""
+    attacks = source.attacked(spec, size)
     rows = tuple(
         (
             _by(row),
@@ -168,22 +168,22 @@ def _attackers(source: Source, spec: str, size: int) -> Grid:
             source.worst(row) if row.kind == "risk" else "–",
             "–" if row.chance is None else percent(row.chance),
         )
-        for row in found[:_MOST]
+        for row in attacks[:_MOST]
     )
     heads = ("attacker", "what is counted", "success", "worst case", "blind guess")
-    left = len(found) - len(rows)
-    rest = f"; {count_of(left, 'figure')} not listed" if left else ""
-    return Grid(f"All attackers against {configuration_name(found[0])}{rest}", heads, rows)
+    omitted = len(attacks) - len(rows)
+    rest = f"; {count_of(omitted, 'figure')} not listed" if omitted else ""
+    return Grid(f"All attackers against {configuration_name(attacks[0])}{rest}", heads, rows)
 
 
 _NOT = (
-    "This document puts measured figures beside the answers of a person. It is no legal advice and"
-    " passes no verdict: whether the processing may begin is decided by people who answer for it."
+    "This document combines measured figures with the answers of a person. It is neither legal"
+    " advice nor a verdict. The people responsible decide whether the processing may begin."
 )
 
 
 def document(assessment: Assessment) -> Document:
-    """Put the document together."""
+    """Return the document of an assessment."""
     chapters = [
         Chapter(f"step-{number}", f"{number}. {title}", tuple(parts(assessment)))
         for number, (title, parts) in enumerate(
@@ -227,7 +227,7 @@ def _gaps(assessment: Assessment) -> Iterator[Part]:
 
 
 def group_keys(keys: Sequence[str]) -> str:
-    """Write keys with those of one table together.
+    """Return keys as text, grouped by table.
 
     >>> group_keys(["name", "risks.loss.why", "risks.loss.severity", "people.author"])
     'name, risks.loss (why, severity), people (author)'
@@ -242,28 +242,28 @@ def group_keys(keys: Sequence[str]) -> str:
     )
 
 
-def _asked(assessment: Assessment, step: int) -> Pairs:
+def _answers(assessment: Assessment, step: int) -> Pairs:
     return Pairs(
         tuple(
-            (one.asks, paragraphs(assessment.stated(one.key)))
-            for one in QUESTIONS
-            if one.step == step
+            (item.asks, paragraphs(assessment.stated(item.key)))
+            for item in QUESTIONS
+            if item.step == step
         )
     )
 
 
 def paragraphs(text: Text) -> tuple[str, ...]:
-    """Return the paragraphs of an answer, or that it is missing."""
+    """Return the paragraphs of an answer, or `GAP` if it is missing."""
     lines = (printable(line).strip() for part in text for line in part.splitlines())
     return tuple(filter(None, lines)) or (GAP,)
 
 
 def _needs(assessment: Assessment) -> Iterator[Part]:
-    yield _asked(assessment, 1)
+    yield _answers(assessment, 1)
 
 
 def _description(assessment: Assessment) -> Iterator[Part]:
-    yield _asked(assessment, 2)
+    yield _answers(assessment, 2)
 
 
 def _risks(assessment: Assessment) -> Iterator[Part]:
@@ -282,11 +282,11 @@ def _risks(assessment: Assessment) -> Iterator[Part]:
     yield _map(assessment)
     yield from measured_parts(assessment)
     for event in EVENTS:
-        said = assessment.event(event)
-        asked = [(title, paragraphs(getattr(said, key))) for key, (_, title) in LISTED.items()]
-        asked.append(("Why this severity and likelihood", paragraphs(said.why)))
+        answers = assessment.event(event)
+        pairs = [(title, paragraphs(getattr(answers, key))) for key, (_, title) in LISTED.items()]
+        pairs.append(("Why this severity and likelihood", paragraphs(answers.why)))
         yield Heading(event.title)
-        yield Pairs(tuple(asked))
+        yield Pairs(tuple(pairs))
 
 
 def _level(number: int | None) -> str:
@@ -294,20 +294,20 @@ def _level(number: int | None) -> str:
 
 
 def _map(assessment: Assessment) -> Grid:
-    """Return the map of risks: severity upwards, likelihood to the right."""
-    places: dict[tuple[int, int], list[str]] = {}
-    left = []
+    """Return the risk map: severity upwards, likelihood to the right."""
+    cells: dict[tuple[int, int], list[str]] = {}
+    unplaced = []
     for event in EVENTS:
         severity, chance = assessment.event(event).severity, assessment.likelihood(event)
         if severity is None or chance is None:
-            left.append(event.key)
+            unplaced.append(event.key)
         else:
-            places.setdefault((severity, chance), []).append(event.key)
+            cells.setdefault((severity, chance), []).append(event.key)
     rows = tuple(
-        (f"severity {up} ({LEVELS[up]})", *(", ".join(places.get((up, to), [])) for to in LEVELS))
+        (f"severity {up} ({LEVELS[up]})", *(", ".join(cells.get((up, to), [])) for to in LEVELS))
         for up in sorted(LEVELS, reverse=True)
     )
-    without = f"; {GAP} for {', '.join(left)}" if left else ""
+    without = f"; {GAP} for {', '.join(unplaced)}" if unplaced else ""
     heads = ("", *(f"likelihood {to} ({LEVELS[to]})" for to in LEVELS))
     return Grid(f"Map of the risks{without}", heads, rows)
 
@@ -315,34 +315,34 @@ def _map(assessment: Assessment) -> Grid:
 def _mitigation(assessment: Assessment) -> Iterator[Part]:
     yield Heading("Measures taken")
     taken = tuple(
-        (f"{printable(one.title)} (against {', '.join(one.against)})", paragraphs(one.content))
-        for one in assessment.answers.measures
+        (f"{printable(item.title)} (against {', '.join(item.against)})", paragraphs(item.content))
+        for item in assessment.answers.measures
     )
     yield Pairs(taken) if taken else Paragraph(GAP)
-    yield Heading("Protection of what leaves")
+    yield Heading("Protection of releases")
     used = tuple(
-        (title, tuple(told))
-        for title, told in protections(assessment)
+        (title, tuple(lines))
+        for title, lines in protections(assessment)
     )  # fmt: skip
     yield Pairs(used) if used else Paragraph(f"{GAP}: which configuration will be used.")
 
 
 def protections(assessment: Assessment) -> Iterator[tuple[str, list[str]]]:
-    """Yield the methods that will be used, with what is proved and what is not."""
+    """Yield the configurations that will be used, with guarantee, utility and limits."""
     for source in assessment.sources:
         for spec, size in sorted(source.chosen):
             row = next(row for row in source.counted if (row.spec, row.size) == (spec, size))
             claim = source.claim(row)
-            told = [f"Proved: {source.proved(row)}.", f"Utility: {source.utility(row)}."]
+            lines = [f"Proved: {source.proved(row)}.", f"Utility: {source.utility(row)}."]
             if claim and claim.caveat:
-                told.append(f"Not covered: {printable(claim.caveat)}")
+                lines.append(f"Not covered: {printable(claim.caveat)}")
             if row.mechanism == PLAIN:
-                told = ["The data leave as they are."]
-            yield f"{configuration_name(row)} on {printable(row.data)}", told
+                lines = ["The data are released unprotected."]
+            yield f"{configuration_name(row)} on {printable(row.data)}", lines
 
 
 def _final(assessment: Assessment) -> Iterator[Part]:
-    yield _asked(assessment, 5)
+    yield _answers(assessment, 5)
     people = [
         (title, paragraphs(getattr(assessment.answers.people, key)))
         for key, title in PEOPLE.items()
@@ -351,9 +351,9 @@ def _final(assessment: Assessment) -> Iterator[Part]:
     yield Pairs((*people, ("Review", (review[:1].upper() + review[1:],))))
     yield Items(
         (
-            ("", "Look at it again when the data, the purposes, the method or what others may know"
-             " change, and not later than the next review."),
-            ("", "Figures are those of the studies above. Each can be repeated by its command; a"
-             " release of your own is drawn anew, and is not one of those that were attacked."),
+            ("", "Review this assessment when the data, the purposes, the mechanism or what others"
+             " may know change, and not later than the next review."),
+            ("", "The figures are those of the studies above. Their commands repeat them. Your own"
+             " release is a new draw, and not one of the attacked releases."),
         )
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Write an assessment as HTML, Markdown or JSON for the PIA software of the CNIL.
 
-The assessment in the shape of what the PIA software of the CNIL exports, which it can import.
-The texts of that software are HTML: answers are escaped, and their paragraphs marked.
+The JSON has the format of that software's exports, which it can import. Its texts are HTML, so
+answers are escaped and their paragraphs tagged.
 
 References
 ----------
@@ -32,14 +32,14 @@ from veil.dpia.report import (
 )
 from veil.drawing.markup import tag
 
-_ID = 1  # of the assessment: a file holds one
-_EDITED = 0  # the status of an assessment that nobody has looked at
+_ID = 1  # of the only assessment in the file
+_EDITED = 0  # status: not evaluated
 REFERENCES = (111, 112, 113, 121, 122, 123, *range(211, 216), *range(221, 228))
 
 
 def cnil(assessment: Assessment) -> str:
-    """Write the JSON."""
-    made = datetime.combine(assessment.day, time(), UTC).isoformat().replace("+00:00", "Z")
+    """Return the JSON for the PIA software of the CNIL."""
+    date = datetime.combine(assessment.day, time(), UTC).isoformat().replace("+00:00", "Z")
     people = {
         f"{key}_name": " ".join(paragraphs(getattr(assessment.answers.people, key)))
         for key in PEOPLE
@@ -61,53 +61,54 @@ def cnil(assessment: Assessment) -> str:
         "people_names": "",
         "rejection_reason": "",
         "applied_adjustments": "",
-        "created_at": made,
-        "updated_at": made,
+        "created_at": date,
+        "updated_at": date,
     }
     document = {
         "pia": pia,
         "answers": [*_questions(assessment), *_events(assessment)],
         "measures": list(_measures(assessment)),
         "evaluations": [],
-        "comments": [{"pia_id": _ID, "reference_to": 326, "for_measure": False, "created_at": made,
+        "comments": [{"pia_id": _ID, "reference_to": 326, "for_measure": False, "created_at": date,
                       "description": _html(_closing(assessment))}],
     }  # fmt: skip
     return json.dumps(document, indent=1, ensure_ascii=True) + "\n"
 
 
 def _answer(
-    reference: int, told: Sequence[str], gauge: int | None = None, listed: Sequence[str] = ()
+    reference: int, lines: Sequence[str], gauge: int | None = None, listed: Sequence[str] = ()
 ) -> dict[str, Any]:
-    data = {"text": _html(told), "gauge": gauge, "list": list(listed)}
+    data = {"text": _html(lines), "gauge": gauge, "list": list(listed)}
     return {"pia_id": _ID, "reference_to": reference, "data": data}
 
 
-def _html(told: Sequence[str]) -> str:
-    return "".join(tag("p", line) for line in told)
+def _html(lines: Sequence[str]) -> str:
+    return "".join(tag("p", line) for line in lines)
 
 
 def _questions(assessment: Assessment) -> Iterator[dict[str, Any]]:
-    """Answer the questions on context and principles; some have several of ours."""
+    """Yield the answers on context and principles. Several of our questions may share a number."""
     for reference in REFERENCES:
-        mine = [one for one in QUESTIONS if one.reference == reference]
-        told: list[str] = []
-        for one in mine:
-            found = paragraphs(assessment.stated(one.key))
-            told += [f"{one.asks} {found[0]}", *found[1:]] if len(mine) > 1 else found
-        yield _answer(reference, told)
+        questions = [item for item in QUESTIONS if item.reference == reference]
+        lines: list[str] = []
+        for item in questions:
+            answer = paragraphs(assessment.stated(item.key))
+            several = len(questions) > 1
+            lines += [f"{item.asks} {answer[0]}", *answer[1:]] if several else answer
+        yield _answer(reference, lines)
 
 
 def _events(assessment: Assessment) -> Iterator[dict[str, Any]]:
-    """Answer what is asked of each event that is feared."""
+    """Yield the answers about each feared event."""
     for event in EVENTS:
-        said = assessment.event(event)
+        answers = assessment.event(event)
         for key, (digit, _) in LISTED.items():
-            found = paragraphs(getattr(said, key))
-            listed = [] if found == (GAP,) else found
-            yield _answer(event.tens + digit, () if listed else found, None, listed)
+            entries = paragraphs(getattr(answers, key))
+            listed = [] if entries == (GAP,) else entries
+            yield _answer(event.tens + digit, () if listed else entries, None, listed)
         titles = _titles(assessment, event)
         yield _answer(event.tens + 4, () if titles else (GAP,), None, titles)
-        yield _answer(event.tens + 5, paragraphs(said.why), said.severity)
+        yield _answer(event.tens + 5, paragraphs(answers.why), answers.severity)
         yield _answer(event.tens + 6, _likelihood(assessment, event), assessment.likelihood(event))
 
 
@@ -119,17 +120,18 @@ def _likelihood(assessment: Assessment, event: Event) -> Sequence[str]:
 
 
 def _figures(assessment: Assessment) -> Iterator[str]:
-    """Yield the largest risk, and every other figure with how it was made, as sentences."""
+    """Yield the largest risk, and all other figures with their origin, as sentences."""
     yield " ".join(largest_risk(assessment))
     yield risk_origin(assessment)
     for part in measured_parts(assessment):
         match part:
             case Pairs(entries):
-                yield "; ".join(f"{asked}: {' '.join(told)}" for asked, told in entries)
+                yield "; ".join(f"{question}: {' '.join(answer)}" for question, answer in entries)
             case Grid(caption, heads, rows):
                 yield f"{caption}:"
                 for row in rows:
-                    yield "; ".join(f"{name}: {one}" for name, one in zip(heads, row, strict=True))
+                    cells = zip(heads, row, strict=True)
+                    yield "; ".join(f"{name}: {cell}" for name, cell in cells)
             case Items(entries):
                 yield from (rest for _, rest in entries)
             case Paragraph(text, hint) if hint:
@@ -137,24 +139,24 @@ def _figures(assessment: Assessment) -> Iterator[str]:
 
 
 def _titles(assessment: Assessment, event: Event) -> list[str]:
-    """Return the measures against an event; what protects releases is against access."""
-    found = [
-        printable(one.title) for one in assessment.answers.measures if event.key in one.against
+    """Return the measures against an event. Protection of releases is one against access."""
+    titles = [
+        printable(item.title) for item in assessment.answers.measures if event.key in item.against
     ]
     if event.key == "access":
-        found += [title for title, _ in protections(assessment)]
-    return found
+        titles += [title for title, _ in protections(assessment)]
+    return titles
 
 
 def _measures(assessment: Assessment) -> Iterator[dict[str, Any]]:
-    for one in assessment.answers.measures:
-        yield _measure(printable(one.title), paragraphs(one.content))
-    for title, told in protections(assessment):
-        yield _measure(title, told)
+    for item in assessment.answers.measures:
+        yield _measure(printable(item.title), paragraphs(item.content))
+    for title, lines in protections(assessment):
+        yield _measure(title, lines)
 
 
-def _measure(title: str, told: Sequence[str]) -> dict[str, Any]:
-    return {"pia_id": _ID, "title": title, "content": _html(told), "placeholder": ""}
+def _measure(title: str, lines: Sequence[str]) -> dict[str, Any]:
+    return {"pia_id": _ID, "title": title, "content": _html(lines), "placeholder": ""}
 
 
 def _closing(assessment: Assessment) -> list[str]:
@@ -166,43 +168,42 @@ def _closing(assessment: Assessment) -> list[str]:
 
 
 _WRITERS: dict[str, Callable[[Assessment], str]] = {
-    ".html": lambda found: html(document(found)),
-    ".md": lambda found: markdown(document(found)),
+    ".html": lambda assessment: html(document(assessment)),
+    ".md": lambda assessment: markdown(document(assessment)),
     ".json": cnil,
 }
 
 
 def dpia(study: str | Path | Mapping[str, Any], path: str | Path) -> Assessment:
-    """Write the impact assessment of a study, and return what it says.
+    """Write an impact assessment, and return it.
 
     Parameters
     ----------
     study
-        TOML file of a person's answers and of what was measured, or its keys.
+        TOML file with a person's answers and the measured figures, or its keys.
     path
-        Where it is written, by its ending: a page (``.html``), Markdown (``.md``), or the JSON
-        of the PIA software of the CNIL (``.json``).
+        Output file: a web page (``.html``), Markdown (``.md``), or JSON for the PIA software of
+        the CNIL (``.json``).
     """
-    asked, target = load(study), Path(path)
-    _check(target, asked)
-    found = assess_file(asked)
-    written = _WRITERS[target.suffix.lower()](found)
+    file, target = load(study), Path(path)
+    _check(target, file)
+    assessment = assess_file(file)
+    written = _WRITERS[target.suffix.lower()](assessment)
     if claims(written):
         raise InputError(
-            "A name in the results says that something complies with the law, which no figure"
-            " shows; rename it."
+            "A name in the results claims legal compliance, which no figure proves. Rename it."
         )
     with whole_file(target, private=True) as part:
         part.write_text(written, encoding="utf-8", errors="replace")
-    return found
+    return assessment
 
 
-def _check(target: Path, asked: AnswersFile) -> None:
-    """Refuse, before any work, what cannot be written or would replace an input."""
+def _check(target: Path, file: AnswersFile) -> None:
+    """Raise, before any work, if the output is not writable or would overwrite an input."""
     if target.suffix.lower() not in _WRITERS:
         raise InputError(
-            f"{target.name} must end in one of {', '.join(_WRITERS)}, which tells the format."
+            f"{target.name} must end in one of {', '.join(_WRITERS)}, which sets the format."
         )
     require_folder(target)
-    if target.exists() and any(one.exists() and target.samefile(one) for one in asked.inputs):
-        raise InputError(f"{target} is read for the assessment; name another file to write to.")
+    if target.exists() and any(path.exists() and target.samefile(path) for path in file.inputs):
+        raise InputError(f"The output would overwrite the input {target}. Choose another file.")

@@ -20,7 +20,7 @@ from veil.pyterrier.frames import (
     records,
     to_records,
 )
-from veil.search.pipeline import MAX_QUERY, WordOptions, check_query, narrowed
+from veil.search.pipeline import MAX_QUERY, WordOptions, check_query, truncate
 from veil.search.rerank import Reranker
 from veil.text.mechanisms.catalogue import mechanism as find_mechanism
 from veil.text.mechanisms.mechanism import TextMechanism
@@ -350,7 +350,7 @@ class PrivateSearch(Transformer):
         out = []
         for row, variants in zip(queries, releases, strict=True):
             fused, documents = fuse_lists([lists[str(variant)] for variant in variants])
-            ranking = narrowed(self._rerank(str(row["query"]), fused, columns), self.k)
+            ranking = truncate(self._rerank(str(row["query"]), fused, columns), self.k)
             out += [row | result for result in to_records(ranking, documents, extra)]
         new = [name for name in ("docno", "score", "rank") if name not in own]
         return frame_like(inp, out, [*own, *new, *extra])

@@ -1,7 +1,7 @@
-"""Private search: engines, the pipeline that asks them, and its verbs.
+"""Private search: engines, and the pipeline that queries them.
 
-The package is called like its verb: ``veil.search(query, ...)`` searches, and
-``veil.search.engines`` is a part of it.
+The package is callable: ``veil.search(query, ...)`` searches, and ``veil.search.engines`` is a
+subpackage.
 """
 
 import inspect
@@ -10,12 +10,12 @@ from types import ModuleType
 
 
 class _Callable(ModuleType):
-    """A package that is a function as well."""
+    """A package that can be called."""
 
-    def __call__(self, *arguments: object, **named: object) -> object:
+    def __call__(self, *arguments: object, **keywords: object) -> object:
         from veil.search.api import search
 
-        return search(*arguments, **named)  # type: ignore[arg-type]
+        return search(*arguments, **keywords)  # type: ignore[arg-type]
 
     def __getattr__(self, name: str) -> object:
         if name in ("attack", "mechanism"):  # of the texts that are sent

@@ -1,4 +1,4 @@
-"""Search, and ask again with what was released: the verbs of this package."""
+"""Search privately, or query an engine with strings that are already released."""
 
 from collections.abc import Sequence
 from typing import Unpack
@@ -17,7 +17,7 @@ from veil.text.vectors.embeddings import Embeddings
 def engine(
     spec: str, collection: Collection | None = None, report: Report = no_progress
 ) -> Engine:
-    """Open an engine: over a collection, over a saved one, or somewhere on a network.
+    """Open an engine over a collection, over a saved collection, or on a network.
 
     ``engine("bm25", collection)``, ``engine("dense(index=idx)")``,
     ``engine("opensearch(url=http://127.0.0.1:9200, index=docs)")``.
@@ -43,28 +43,28 @@ def search(
     Parameters
     ----------
     query
-        The true query; it stays on this machine.
+        The true query. It stays on this machine.
     mechanism, space
-        What makes the variants, as for `protect`.
+        The mechanism and word vectors that make the variants, as for `protect`.
     engine
-        Who is asked; see `engine`.
+        The search engine to query; see `engine`.
     size
-        Variants that are sent; each one is another release and adds to the cost.
+        Number of variants to send. Each variant is another release and adds to the cost.
     k
-        Items asked for with each variant, and length of the result.
+        Items to request for each variant, and length of the result.
     encoder
-        Re-ranks by the true query what came back: an encoder, its spec, or None to fuse the lists
-        by ranks alone.
+        Model that re-ranks the results by the true query: an encoder, its spec, or None to fuse
+        the lists by ranks only.
     letters
-        Weight of the words and letters that a result shares with the query, beside the cosine of
-        the encoder: ``veil search`` has 0.2. See `veil.search.rerank.Reranker`.
+        Weight of the words and letters that a result shares with the query, added to the cosine
+        of the encoder. ``veil search`` uses 0.2. See `veil.search.rerank.Reranker`.
     choices
-        ``unknown``, ``policies``, ``select`` and ``rng``, as for `protect`. A release with a seed
-        is refused by engines on a network.
+        ``unknown``, ``policies``, ``select`` and ``rng``, as for `protect`. Engines on a network
+        refuse a release with a seed.
     """
     pipeline.check_query(query)  # before an encoder is fetched, or documents are encoded
-    chosen = None if encoder is None else reranker(encoder, engine, report, letters=letters)
-    return pipeline.search(query, mechanism, space, engine, size, k, reranker=chosen, **choices)
+    model = None if encoder is None else reranker(encoder, engine, report, letters=letters)
+    return pipeline.search(query, mechanism, space, engine, size, k, reranker=model, **choices)
 
 
 def ask(
@@ -77,13 +77,13 @@ def ask(
     letters: float = 0.0,
     report: Report = no_progress,
 ) -> Ranking:
-    """Ask with strings that were released before, and re-rank by the true query what comes back.
+    """Query an engine with released strings, and re-rank the results by the true query.
 
-    With ``[declassify(query)]`` this is the plain engine and the re-ranker.
+    With ``[declassify(query)]`` this is plain search with re-ranking.
     """
     pipeline.check_query(query)
-    chosen = None if encoder is None else reranker(encoder, engine, report, letters=letters)
-    return pipeline.ask(query, released, engine, k, chosen)[0]
+    model = None if encoder is None else reranker(encoder, engine, report, letters=letters)
+    return pipeline.ask(query, released, engine, k, model)[0]
 
 
 def came_back(
@@ -96,15 +96,15 @@ def came_back(
     letters: float = 0.0,
     deep: bool = False,
 ) -> float | None:
-    """Return the share of the plain search's first `depth` results that are among ours.
+    """Return the share of the first `depth` plain results that `result` also ranks that high.
 
-    Both lists are re-ranked by the encoder. With ``deep=True`` plain search puts as many documents
-    in order as all variants brought together, which is the fair comparison: 20 variants with 100
-    documents each give the encoder up to 2,000 to choose from.
+    Both lists are re-ranked by the encoder. With ``deep=True`` plain search re-ranks as many
+    documents as all variants returned together, which is the fair comparison: 20 variants with
+    100 documents each give the encoder up to 2,000 to choose from.
 
-    None for an engine on a network, which would have to see the query, and where the query by
-    itself finds nothing.
+    None for an engine on a network, which would have to see the query, and if plain search finds
+    nothing.
     """
-    chosen = None if encoder is None else reranker(encoder, engine, letters=letters)
-    found = pipeline.came_back(query, result, engine, depth, reranker=chosen, deep=deep)
-    return None if found is None else found[0] / found[1]
+    model = None if encoder is None else reranker(encoder, engine, letters=letters)
+    overlap = pipeline.came_back(query, result, engine, depth, reranker=model, deep=deep)
+    return None if overlap is None else overlap[0] / overlap[1]

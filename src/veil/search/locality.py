@@ -1,4 +1,4 @@
-"""Open an engine by its spec, and tell whether its queries leave this machine."""
+"""Open an engine by its spec, and infer whether its queries leave this machine."""
 
 from typing import Literal
 
@@ -10,14 +10,16 @@ from veil.data.fetch import Report, no_progress
 from veil.search.engines import ENGINES
 from veil.search.engines.engine import leaves
 
-DEFAULT = "icd10cm"  # what a local engine searches unless it is told otherwise
+DEFAULT = "icd10cm"  # the default collection of a local engine
 
 
 def open_engine(spec: str, collection: str | None = None, report: Report = no_progress) -> Engine:
-    """Open an engine, with a collection if it needs one."""
+    """Return the engine of a spec, opened with a collection if it needs one."""
     parsed = ENGINES.parse(spec)
     if collection is not None and not parsed.collects:
-        raise ParameterError(f"{parsed.name} searches its own documents; leave --collection out.")
+        raise ParameterError(
+            f"The {parsed.name} engine searches its own documents. Remove --collection."
+        )
     if not parsed.collects or (dict(parsed).get("index") and collection is None):
         return parsed.open(None, report)
     return parsed.open(load_collection(collection or DEFAULT, report), report)
@@ -26,26 +28,26 @@ def open_engine(spec: str, collection: str | None = None, report: Report = no_pr
 Locality = Literal["own", "stand-in", "elsewhere"]
 
 HERE = (
-    "These documents and the engine are on this machine: your query does not leave it, so it is"
-    " searched as it is."
+    "These documents and the engine are on this machine. Your query does not leave it, so it is"
+    " searched unprotected."
 )
 DEMONSTRATION = (
-    "A demonstration: these documents and the engine are on this machine, so that nothing leaves"
-    " it either way; this is what an engine elsewhere would see."
+    "This is a demonstration: the documents and the engine are on this machine, so nothing leaves"
+    " it. This is what a remote engine would see."
 )
 
 
 def locality(engine: Engine) -> Locality:
-    """Say what an engine is to the user; all doors decide by this how to search.
+    """Return the locality of an engine, by which all interfaces decide how to search.
 
     own
-        It searches a collection that the user named, on this machine: nothing would leave it, and
-        there is nobody to hide the query from.
+        The engine searches a collection that the user named, on this machine. Nothing leaves it,
+        and there is nobody to hide the query from.
     stand-in
-        It is on this machine and shows what an engine elsewhere would see: the embedded catalogue,
-        a recording, or whatever has no collection.
+        The engine is on this machine and shows what a remote engine would see: the embedded
+        catalogue, a recording, or any engine without a collection.
     elsewhere
-        Queries leave this machine, also to another program on it.
+        Queries leave this process, for another machine or for another program on this one.
 
     >>> from types import SimpleNamespace
     >>> locality(SimpleNamespace(network=False))
@@ -57,15 +59,15 @@ def locality(engine: Engine) -> Locality:
 
 
 def collection_name(engine: Engine) -> str:
-    """Return the name of the collection that an engine searches here, or nothing."""
-    found = getattr(engine, "collection", None)
-    return found.name if isinstance(found, Collection) else ""
+    """Return the name of the collection that a local engine searches, or ""."""
+    collection = getattr(engine, "collection", None)
+    return collection.name if isinstance(collection, Collection) else ""
 
 
 def stand_in_notice(name: str) -> str:
-    """Say that an engine on this machine is treated as one that is not.
+    """Return the notice that a local engine is treated like a remote one.
 
     >>> stand_in_notice("icd10cm")
-    'icd10cm on this machine stands in for an engine elsewhere: it is searched privately.'
+    'icd10cm on this machine is treated like a remote engine: it is searched privately.'
     """
-    return f"{name} on this machine stands in for an engine elsewhere: it is searched privately."
+    return f"{name} on this machine is treated like a remote engine: it is searched privately."

@@ -1,6 +1,6 @@
-"""Private search: protect, ask with the variants alone, fuse, re-rank by the true query.
+"""Private search: protect, send only the variants, fuse, re-rank by the true query.
 
-The true query stays in this file and in `rerank`: engines are handed released strings only.
+The true query stays in this file and in `rerank`. Engines receive released strings only.
 """
 
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ from veil.text.protect import protect
 from veil.text.select import Select
 from veil.text.vectors.embeddings import Embeddings
 
-CONSTANT = 60.0  # of the paper: how little the very first ranks count for more
+CONSTANT = 60.0  # from the paper; larger values flatten the differences between top ranks
 
 
 def reciprocal_rank(lists: Ranking, constant: float = CONSTANT) -> Ranking:
-    r"""Fuse all lists into one: the union of their items, each once.
+    r"""Return one list with the union of the items of all lists.
 
     .. math:: s(d) = \sum_{lists \ni d} \frac{1}{constant + rank(d)}
 
-    Equal scores stand in the order in which the items came up, best rank first.
+    Ties are in the order of the items' best ranks, then of the lists.
 
     References
     ----------
@@ -49,12 +49,12 @@ def reciprocal_rank(lists: Ranking, constant: float = CONSTANT) -> Ranking:
     return replace(lists, index=order[None], scores=scores[order][None], gaps=())
 
 
-def narrowed(ranking: Ranking, k: int) -> Ranking:
-    """Cut the lists at `k`, and drop the items that no list holds any more."""
+def truncate(ranking: Ranking, k: int) -> Ranking:
+    """Return the lists cut at `k`, without the items that no list contains any more."""
     index = ranking.index[:, :k]
-    used, places = np.unique(index[index >= 0], return_inverse=True)
+    used, positions = np.unique(index[index >= 0], return_inverse=True)
     packed = np.full_like(index, -1)
-    packed[index >= 0] = places
+    packed[index >= 0] = positions
     return Ranking(
         tuple(ranking.items[i] for i in used),
         packed,
@@ -69,7 +69,7 @@ MAX_QUERY = 10_000  # characters
 
 
 class WordOptions(TypedDict, total=False):
-    """Which words of a query are protected, and how: choices of `protect`."""
+    """Options of `protect` for the words of a query: which are protected, and how."""
 
     unknown: Unknown
     policies: dict[str, Policy]
@@ -77,24 +77,24 @@ class WordOptions(TypedDict, total=False):
 
 
 class SearchOptions(WordOptions, total=False):
-    """The choices of `protect` that a search hands on."""
+    """The options that a search passes on to `protect`."""
 
     rng: Randomness
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What came back, and what the engine saw for it.
+    """The results of a private search, and what the engine saw.
 
     Attributes
     ----------
     ranking
         One list, re-ranked by the true query.
     variants
-        The release: all that was sent.
+        The release: everything that was sent.
     answers
-        The engine's own list for each variant, in the order of the variants; its `gaps` say which
-        ones were not answered, and why.
+        The engine's list for each variant, in the order of the variants. Its `gaps` contain the
+        reason for each variant without an answer.
     """
 
     ranking: Ranking
@@ -103,12 +103,12 @@ class SearchResult:
 
     @property
     def cost(self) -> Guarantee:
-        """What the release costs."""
+        """The cost of the release."""
         return self.variants.cost
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Per variant "", or one sentence that says why it was not answered."""
+        """For each variant the reason why it has no answer, or ""."""
         return self.answers.gaps
 
 
@@ -123,7 +123,7 @@ def search(
     reranker: Reranker | None,
     **choices: Unpack[SearchOptions],
 ) -> SearchResult:
-    """Search privately for one query, or raise before anything is sent."""
+    """Search privately for one query, or raise before any variant is sent."""
     variants = release(query, mechanism, space, size, **choices)
     ranking, answers = ask(query, variants[0], engine, k, reranker)
     return SearchResult(ranking, variants, answers)
@@ -136,7 +136,7 @@ def release(
     size: int,
     **choices: Unpack[SearchOptions],
 ) -> Variants:
-    """Draw variants of one query that may be sent, or raise; nothing is kept of them."""
+    """Return variants of one query that may be sent, or raise. They are not stored."""
     variants = protect(
         [check_query(query)], mechanism, space, size, max_chars=MAX_QUERY, in_clear=True, **choices
     )
@@ -147,7 +147,7 @@ def release(
 def ask(
     query: str, released: Sequence[Released], engine: Engine, k: int, reranker: Reranker | None
 ) -> tuple[Ranking, Ranking]:
-    """Ask an engine with released strings, and re-rank by the true query what it answers.
+    """Query an engine with released strings, and re-rank the answers by the true query.
 
     Returns the re-ranked list, and the engine's own lists.
     """
@@ -156,62 +156,62 @@ def ask(
 
 
 def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:
-    """Hand released strings to an engine, checked here, too: an engine may be a plugin."""
+    """Query an engine. The call is checked here, too, because the engine may be a plugin."""
     check_call(released, k, network=leaves(engine))
     try:
         return engine.search(released, k)
     except EngineError as error:
         if not leaves(engine):
             raise
-        told = _told(error.sent, len(set(released)))
-        raise EngineError(f"{error} {told}", sent=error.sent) from None
+        note = _describe_sent(error.sent, len(set(released)))
+        raise EngineError(f"{error} {note}", sent=error.sent) from None
 
 
-def _told(sent: int | None, asked: int) -> str:
-    """Say what left this machine though no answer came: at most all, if that is not known."""
-    if sent == 0:
+def _describe_sent(count: int | None, total: int) -> str:
+    """Return what left this machine although no answer came: up to `total` if `count` is None."""
+    if count == 0:
         return "Nothing was sent."
-    count = asked if sent is None else sent
-    if count == 1:
-        return "One variant had been sent, and counts as released."
-    most = "Up to " if sent is None else ""
-    return f"{most}{count} variants had been sent, and count as released."
+    if (count or total) == 1:
+        return "One variant had been sent and counts as released."
+    if count is None:
+        return f"Up to {total} variants had been sent and count as released."
+    return f"{count} variants had been sent and count as released."
 
 
 def check_query(query: object) -> str:
-    """Return the query, or say what is wrong with it without quoting it."""
+    """Return the query, or raise an error that does not quote it."""
     if isinstance(query, str) and len(query) > MAX_QUERY:
-        raise InputError(f"The query has more than {MAX_QUERY:,} characters; shorten it.")
+        raise InputError(f"The query has more than {MAX_QUERY:,} characters. Shorten it.")
     text = check_text(query, "The query")
     if not text.strip():
-        raise InputError("The query is empty; write what to search for.")
+        raise InputError("The query is empty. Enter a query.")
     return text
 
 
 def require_protection(variants: Variants) -> None:
-    """Refuse to send a query in clear: what passes by policy is not protected."""
+    """Raise if the query would be sent unprotected. Words that pass by policy do not count."""
     if not variants.protected[0]:
         raise InputError(
-            "Nothing in the query would be protected, so that it would be sent as it is; nothing"
-            " was sent. Choose another mechanism or selection of words, or add words."
+            "No word of the query would be protected. Nothing was sent. Choose another mechanism"
+            " or selection of words, or add words."
         )
     if not any(variant.strip() for variant in variants[0]):
         raise InputError(
-            "The mechanism found nothing that could be sent instead of the query; nothing was"
-            " sent. Choose another mechanism, or add words."
+            "The mechanism found no variant of the query. Nothing was sent. Choose another"
+            " mechanism, or add words."
         )
 
 
 def _combine(query: str, answers: Ranking, k: int, reranker: Reranker | None) -> Ranking:
     fused = reciprocal_rank(answers)
     ordered = fused if reranker is None else reranker.order(query, fused)
-    return narrowed(ordered, k)
+    return truncate(ordered, k)
 
 
 def plain_depth(answers: Ranking) -> int:
     """Return the number of documents in the union of all lists.
 
-    Plain search that puts as many in order is what a private search is fairly compared with.
+    A fair comparison is with a plain search that re-ranks as many documents.
     """
     return min(MAX_K, max(1, int(np.unique(answers.index[answers.index >= 0]).size)))
 
@@ -225,22 +225,22 @@ def came_back(
     reranker: Reranker | None = None,
     deep: bool = False,
 ) -> tuple[int, int] | None:
-    """Count how many of the plain search's first `depth` results are among ours, and of how many.
+    """Return how many of the first `depth` plain results `result` also ranks so high, of how many.
 
-    Both are re-ranked alike. With `deep` plain search puts as many documents in order as all
-    variants brought together (`plain_depth`), else as many as one variant may bring.
+    Both are re-ranked alike. With `deep`, plain search re-ranks as many documents as all variants
+    returned together (`plain_depth`), else as many as one variant may return.
 
-    None for an engine on a network: to find out, the query itself would have to be sent. None,
-    too, where the query by itself finds nothing, or a recording does not hold it.
+    None for an engine on a network, which would have to see the query. None, too, if plain search
+    finds nothing, or a recording does not contain the query.
     """
     if leaves(engine):
         return None
     k = plain_depth(result.answers) if deep else result.answers.index.shape[1]
     k = max(depth, k)
     try:
-        plain, _ = ask(query, [Released(query)], engine, k, reranker)
+        baseline, _ = ask(query, [Released(query)], engine, k, reranker)
     except EngineError:
         return None
-    wanted = plain.list(0)[:depth]
+    expected = baseline.list(0)[:depth]
     shown = set(result.ranking.list(0)[:depth])
-    return (sum(item in shown for item in wanted), len(wanted)) if wanted else None
+    return (sum(item in shown for item in expected), len(expected)) if expected else None

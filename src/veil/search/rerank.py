@@ -1,12 +1,10 @@
-"""Order what came back by the true query, on the user's side.
+"""Re-rank results by the true query, on the user's machine.
 
-Which passages are worth a model's time: letters and words of the true query tell, at no cost.
-With cover, what comes back for one query is up to 2,000 passages, of which most answer another
-one. BM25 with the true query over these passages alone finds out which: once over index terms, and
-once over runs of four letters, which see that words are kin where stems do not. It needs no model,
-no index and no file. Of passages and queries only the stems of their words are kept, in a cache in
-memory that they share with all other texts. Beside the model's own scores it
-finds more than either alone: see `veil.search.rerank`.
+With cover, one query returns up to 2,000 passages, and most of them answer other queries. A cheap
+score decides which passages the model reads: BM25 of the true query over these passages only, once
+over index terms and once over runs of four bytes, which match related words with different stems.
+It needs no model, index or file. Only the stems of words are kept, in a memory cache shared with
+all other texts. Together with the model's scores it ranks better than either score does.
 """
 
 import hashlib
@@ -28,37 +26,39 @@ from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import DocumentVectors, document_vectors, open_document_vectors
 
 POOL = 100  # passages that the model scores for one query: see benchmarks/cascade.py
-_READ = 2_000  # letters of a passage that are looked at
+_READ = 2_000  # characters of a passage that count
 _RUN = 4  # bytes
 _K1, _B = 1.2, 0.75
-_SLOTS = 16  # bits, of the table in which runs of the query are found
+_SLOTS = 16  # bits of a slot number in the hash table of the query's runs
 
 
 def cheap_scores(query: str, passages: Sequence[str]) -> Floats:
-    """Score passages by what they share with the query (n,), with mean 0 and deviation 1.
+    """Return the cheap score of each passage (n,), with mean 0 and deviation 1.
 
-    It is the sum of the two scores, which are made even before.
+    The two BM25 scores are standardised before they are added.
     """
     texts = [" ".join(text[:_READ].lower().split()) for text in passages]
-    asked = " ".join(query[:_READ].lower().split())
+    words = " ".join(query[:_READ].lower().split())
     return standardise(
-        standardise(_bm25(*_terms(asked, texts))) + standardise(_bm25(*_runs(asked, texts)))
+        standardise(_bm25(*_terms(words, texts))) + standardise(_bm25(*_runs(words, texts)))
     )
 
 
 def cheap_order(query: str, passages: Sequence[str]) -> Ids:
-    """Put passages in order by these scores; equal ones stay as they are (n,)."""
+    """Return the order of the passages by cheap score (n,). Ties keep their order."""
     return np.argsort(-cheap_scores(query, passages), kind="stable").astype(np.int64)
 
 
 def standardise(scores: Floats) -> Floats:
-    """Give scores mean 0 and deviation 1; scores that are all equal become 0."""
+    """Return the scores with mean 0 and deviation 1, or zeros if they are all equal."""
     spread = float(scores.std()) if len(scores) else 0.0
     return np.zeros(len(scores)) if spread < 1e-12 else (scores - scores.mean()) / spread
 
 
 def _bm25(counts: Floats, lengths: Floats) -> Floats:
-    r"""Score passages by counts (n, t) and lengths (n,); rare is what is rare among them (n,).
+    r"""Return the BM25 scores (n,) for term counts (n, t) and lengths (n,) of n passages.
+
+    Document frequencies are those among the n passages.
 
     .. math:: s(d) = \sum_t \ln\left(1 + \frac{n - df_t + 0.5}{df_t + 0.5}\right)
               \frac{tf}{tf + k_1 (1 - b + b L_d / \bar L)}
@@ -73,47 +73,47 @@ def _bm25(counts: Floats, lengths: Floats) -> Floats:
 
 
 def _terms(query: str, texts: Sequence[str]) -> tuple[Floats, Floats]:
-    """Count the terms of the query in each text (n, t), and all words (n,)."""
+    """Return how often each text contains each term of the query (n, t), and its words (n,)."""
     terms = {term: number for number, term in enumerate(dict.fromkeys(analyse(query)))}
-    heads = set(map(head_of, terms))  # most words need not be stemmed
+    heads = set(map(head_of, terms))  # words with other heads need no stemming
     counts = np.zeros((len(texts), len(terms)))
     lengths = np.zeros(len(texts))
-    spelt: dict[str, int] = {}  # every spelling is stemmed once
+    numbers: dict[str, int] = {}  # so that every spelling is stemmed once
     for row, text in enumerate(texts):
         words = tokens_of(text)
         lengths[row] = len(words)
         for word in words:
-            number = spelt.get(word)
+            number = numbers.get(word)
             if number is None:
-                wanted = head_of(word) in heads or head_of(word[:1]) in heads
-                number = spelt[word] = terms.get(term_of(word), -1) if wanted else -1
+                relevant = head_of(word) in heads or head_of(word[:1]) in heads
+                number = numbers[word] = terms.get(term_of(word), -1) if relevant else -1
             if number >= 0:
                 counts[row, number] += 1
     return counts, lengths
 
 
 def _runs(query: str, texts: Sequence[str]) -> tuple[Floats, Floats]:
-    """Count the runs of letters of the query in each text (n, r), and all of its letters (n,)."""
-    wanted = np.unique(_codes([query])[0][1 : 1 - _RUN])  # without those at a zero byte
-    found, starts = _codes(texts)
+    """Return how often each text contains each run of the query (n, r), and its length (n,)."""
+    targets = np.unique(_codes([query])[0][1 : 1 - _RUN])  # without runs that contain a zero byte
+    codes, starts = _codes(texts)
     table = np.zeros(2**_SLOTS, dtype=np.bool_)
-    table[_slot(wanted)] = True
-    hits = np.flatnonzero(table[_slot(found)])
-    place = np.minimum(np.searchsorted(wanted, found[hits]), len(wanted) - 1)
-    exact = wanted[place] == found[hits]
+    table[_slot(targets)] = True
+    hits = np.flatnonzero(table[_slot(codes)])
+    column = np.minimum(np.searchsorted(targets, codes[hits]), len(targets) - 1)
+    exact = targets[column] == codes[hits]
     rows = np.searchsorted(starts, hits[exact], side="right") - 1
-    cells = rows * len(wanted) + place[exact]
-    counts = np.bincount(cells, minlength=len(texts) * len(wanted)).astype(np.float64)
-    return counts.reshape(len(texts), len(wanted)), np.diff(starts).astype(np.float64)
+    cells = rows * len(targets) + column[exact]
+    counts = np.bincount(cells, minlength=len(texts) * len(targets)).astype(np.float64)
+    return counts.reshape(len(texts), len(targets)), np.diff(starts).astype(np.float64)
 
 
 def _codes(texts: Sequence[str]) -> tuple[NDArray[np.uint32], Ids]:
-    """Return every run of bytes of all texts as one number, and where each text starts (n + 1,).
+    """Return every run of bytes of all texts as a number, and the start of each text (n + 1,).
 
-    A zero byte stands between texts, so that runs across two of them have one.
+    Texts are separated by zero bytes, so any run across two texts contains one.
     """
     packed = [f"\0 {text} ".encode("utf-8", "replace") for text in texts]
-    starts = np.concatenate([[0], np.cumsum([len(each) for each in packed])]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(list(map(len, packed)))]).astype(np.int64)
     data = np.frombuffer(b"".join(packed) + bytes(_RUN - 1), dtype=np.uint8).astype(np.uint32)
     codes = np.zeros(len(data) - _RUN + 1, dtype=np.uint32)
     for step in range(_RUN):
@@ -122,39 +122,39 @@ def _codes(texts: Sequence[str]) -> tuple[NDArray[np.uint32], Ids]:
 
 
 def _slot(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Scatter numbers over the table (Knuth's multiplication)."""
+    """Return the hash table slot of each run (Knuth's multiplicative hashing)."""
     return (codes * np.uint32(2654435761)) >> np.uint32(32 - _SLOTS)
 
 
-DEEPEST = 5_000  # new passages looked at for one query
-_LONGEST = 4_000  # letters of a passage that are looked at; models read fewer
-LETTERS = 0.2  # of the search page and `veil search`: chosen on NFCorpus and DL'19
-LEAST = 16  # new passages that are scored for a query, however many are asked at once
-_REMEMBERED = 50_000  # vectors of passages, in memory only: they tell what was searched for
+DEEPEST = 5_000  # new passages considered for one query
+_LONGEST = 4_000  # characters of a passage for the model; models read fewer
+LETTERS = 0.2  # for the search page and `veil search`: chosen on NFCorpus and DL'19
+LEAST = 16  # new passages scored for a query, however many searches run at once
+_REMEMBERED = 50_000  # passage vectors, in memory only: they reveal what was searched for
 
 
 class Reranker:
-    r"""Scores passages by the cosine of their vector with that of the true query.
+    r"""Ranks passages by the cosine of their vectors with the vector of the true query.
 
-    `known` are vectors of a whole collection, which say nothing about a query: what they hold is
-    scored at once. Of the passages that are new, the best `pool` by a cheap order are scored (see
-    `veil.search.rerank`), and the others follow in that order. Their vectors are kept in memory
-    for a while, and never written down; they save time, and change no order. While several
-    searches are made at once they share the pool, and each has `LEAST` passages scored at least.
+    `known` contains the vectors of a whole collection, which reveal nothing about a query. All
+    passages with a known vector are scored. Of the new passages, the best `pool` by cheap score
+    are scored (see `veil.search.rerank`), and the others follow in that order. Vectors of new
+    passages are cached in memory and never written to disk; the cache does not change the order.
+    Concurrent searches share the pool, but each has at least `LEAST` passages scored.
 
-    With `letters` the words and letters that a passage shares with the query count, too:
+    With `letters`, the words and letters that a passage shares with the query count, too:
 
     .. math:: s(d) = \cos(d, q) + \lambda\, \sigma_{\cos}\, c(d)
 
-    where c is the cheap score, of deviation 1 among all that came back, and the deviation of
-    the cosines is that among those scored.
+    where c is the cheap score, with deviation 1 among all results, and the deviation of the
+    cosines is that among the scored passages.
 
     Parameters
     ----------
     pool
-        New passages that are scored for one query.
+        New passages to score for one query.
     letters
-        Weight of the cheap score; 0 goes by the cosine alone.
+        Weight of the cheap score; 0 ranks by the cosine only.
     """
 
     def __init__(
@@ -165,9 +165,9 @@ class Reranker:
         letters: float = 0.0,
     ) -> None:
         if isinstance(pool, bool) or not isinstance(pool, int) or pool < 1:
-            raise ParameterError("The 'pool' argument must be a whole number of passages from 1.")
+            raise ParameterError("'pool' must be an integer of at least 1.")
         if not 0 <= letters <= 10:
-            raise ParameterError("The 'letters' argument must be a weight from 0 to 10.")
+            raise ParameterError("'letters' must be a number from 0 to 10.")
         self.encoder = encoder
         self.pool = pool
         self.letters = letters
@@ -175,32 +175,32 @@ class Reranker:
         self._recent: OrderedDict[bytes, Singles] = OrderedDict()
         self._lock = threading.Lock()
         self._turn = threading.Lock()  # one search encodes at a time, with all processors
-        self._busy = 0  # searches that are put in order now
+        self._busy = 0  # searches being re-ranked now
 
     def order(self, query: str, fused: Ranking) -> Ranking:
-        """Re-rank one fused list by the true query.
+        """Return one fused list, re-ranked by the true query.
 
-        An item of which no text is known keeps the place that fusion gave it. Where the vectors
-        must be computed now, those after the first `DEEPEST` stay behind, in their order.
+        An item without text keeps its position from fusion. Without known vectors, items after
+        the first `DEEPEST` keep theirs, too.
         """
-        places = fused.index[0][fused.index[0] >= 0]
-        looked = len(places) if self._known is not None else min(len(places), DEEPEST)
-        passages = [_passage(fused, place) for place in places[:looked]]
-        worded = np.flatnonzero([bool(each) for each in passages])
-        if not len(worded):
+        items = fused.index[0][fused.index[0] >= 0]
+        limit = len(items) if self._known is not None else min(len(items), DEEPEST)
+        passages = [_passage(fused, place) for place in items[:limit]]
+        with_text = np.flatnonzero([bool(text) for text in passages])
+        if not len(with_text):
             return fused
         with self._sharing() as pool:
-            order, scores = self._ordered(query, [passages[i] for i in worded], pool)
-        final = places.copy()
-        final[worded] = places[worded[order]]
-        # Scores of two kinds cannot be compared: what counts then is the order.
-        every = len(scores) == len(places)
-        values = scores if every else 1 / np.arange(1.0, len(places) + 1)
+            order, scores = self._ordered(query, [passages[i] for i in with_text], pool)
+        final = items.copy()
+        final[with_text] = items[with_text[order]]
+        # If some items have no score, the scores only express the order.
+        complete = len(scores) == len(items)
+        values = scores if complete else 1 / np.arange(1.0, len(items) + 1)
         return replace(fused, index=final[None], scores=values[None])
 
     @contextmanager
     def _sharing(self) -> Iterator[int]:
-        """Give a search its share of the pool while it is put in order."""
+        """Yield the share of the pool for one search."""
         with self._lock:
             self._busy += 1
             share = max(min(self.pool, LEAST), self.pool // self._busy)
@@ -211,13 +211,13 @@ class Reranker:
                 self._busy -= 1
 
     def _ordered(self, query: str, passages: Sequence[str], pool: int) -> tuple[Ids, Floats]:
-        """Return passages in their order (n,), and the scores of those that the model scored.
+        """Return the order of the passages (n,), and the scores of those that the model scored.
 
-        Which are scored does not depend on what was searched for before.
+        Which passages are scored does not depend on earlier searches.
         """
-        texts = [each[:_LONGEST] for each in passages]
-        found = self._places(passages)
-        new = np.flatnonzero(found < 0)
+        texts = [text[:_LONGEST] for text in passages]
+        positions = self._places(passages)
+        new = np.flatnonzero(positions < 0)
         inside, outside = np.arange(len(texts)), new[:0]
         cheap = np.zeros(len(texts))
         if self.letters or len(new) > pool:
@@ -225,34 +225,34 @@ class Reranker:
         if len(new) > pool:
             best = new[np.argsort(-cheap[new], kind="stable")]
             inside, outside = np.setdiff1d(inside, best[pool:]), best[pool:]
-        vectors = self._vectors([texts[i] for i in inside], found[inside])
+        vectors = self._vectors([texts[i] for i in inside], positions[inside])
         scores = (vectors @ self.encoder.encode([query], "query")[0]).astype(np.float64)
         scores += self.letters * float(scores.std()) * cheap[inside]
         order = np.argsort(-scores, kind="stable")
         return np.concatenate([inside[order], outside]), scores[order]
 
     def _places(self, passages: Sequence[str]) -> Ids:
-        """Return where the known vectors of passages are, -1 for those that are new."""
+        """Return the positions of the passages' known vectors, -1 for new passages."""
         if self._known is None:
             return np.full(len(passages), -1, dtype=np.int64)
         return self._known.lookup(passages)
 
-    def _vectors(self, texts: Sequence[str], found: Ids) -> Singles:
-        """Return the vectors of texts: known, remembered, or computed now."""
+    def _vectors(self, texts: Sequence[str], positions: Ids) -> Singles:
+        """Return the vectors of texts: known, cached, or computed now."""
         out = np.empty((len(texts), self.encoder.dim), dtype=np.float32)
         if self._known is not None:
-            out[found >= 0] = self._known.vectors[found[found >= 0]]
-        keys = {i: _digest(texts[i]) for i in np.flatnonzero(found < 0).tolist()}
+            out[positions >= 0] = self._known.vectors[positions[positions >= 0]]
+        keys = {i: _digest(texts[i]) for i in np.flatnonzero(positions < 0).tolist()}
         missing = self._recall(keys, out)
         if missing:
-            with self._turn:  # who waited may find that the one before encoded the same
+            with self._turn:  # the search before may have encoded the same passages
                 missing = self._recall(missing, out)
                 if missing:
                     self._encode(missing, texts, out)
         return out
 
     def _recall(self, keys: Mapping[int, bytes], out: Singles) -> dict[int, bytes]:
-        """Put the vectors that are remembered into their rows; return what is missing."""
+        """Copy cached vectors into their rows, and return the missing ones."""
         with self._lock:
             for i, key in keys.items():
                 if key in self._recent:
@@ -260,7 +260,7 @@ class Reranker:
             return {i: key for i, key in keys.items() if key not in self._recent}
 
     def _encode(self, missing: Mapping[int, bytes], texts: Sequence[str], out: Singles) -> None:
-        """Compute vectors, and remember them for a while."""
+        """Compute the missing vectors, and cache them."""
         rows = list(missing)
         out[rows] = self.encoder.encode([texts[i] for i in rows])
         with self._lock:
@@ -280,37 +280,39 @@ def _passage(ranking: Ranking, place: int) -> str:
     return passage(title, text)
 
 
-_LARGE = 20_000  # documents: more are not encoded before a search, but as they come back
-_Made = dict[tuple[str, float], Reranker]
-_shared: _Made = {}
+_LARGE = 20_000  # documents; larger collections are not encoded before a search
+_Cache = dict[tuple[str, float], Reranker]
+_shared: _Cache = {}
 
 
 def reranker(
     model: Encoder | str, engine: Engine, report: Report = no_progress, *, letters: float = 0.0
 ) -> Reranker:
-    """Return a re-ranker for what an engine brings; the same one every time.
+    """Return the re-ranker for the results of an engine, the same one every time.
 
-    The vectors of a local collection are computed once and kept with it, unless it is large.
+    The vectors of a local collection are computed once and saved with it, unless it is large.
     """
-    chosen = encoder(model, report) if isinstance(model, str) else model
+    resolved = encoder(model, report) if isinstance(model, str) else model
     collection = getattr(engine, "collection", None)
     if not isinstance(collection, Collection):
-        return _of(chosen, letters, _shared, lambda: None)
-    rerankers = collection.remember("rerankers", _Made)
-    return _of(chosen, letters, rerankers, lambda: _known(collection, chosen, report))
+        return _of(resolved, letters, _shared, lambda: None)
+    rerankers = collection.remember("rerankers", _Cache)
+    return _of(resolved, letters, rerankers, lambda: _load_vectors(collection, resolved, report))
 
 
 def _of(
-    chosen: Encoder, letters: float, made: _Made, known: Callable[[], DocumentVectors | None]
+    model: Encoder, letters: float, cache: _Cache, load: Callable[[], DocumentVectors | None]
 ) -> Reranker:
-    found = made.get((chosen.key, letters))
-    if found is None or found.encoder is not chosen:
-        found = made[chosen.key, letters] = Reranker(chosen, known(), letters=letters)
-    return found
+    entry = cache.get((model.key, letters))
+    if entry is None or entry.encoder is not model:
+        entry = cache[model.key, letters] = Reranker(model, load(), letters=letters)
+    return entry
 
 
-def _known(collection: Collection, chosen: Encoder, report: Report) -> DocumentVectors | None:
+def _load_vectors(
+    collection: Collection, model: Encoder, report: Report
+) -> DocumentVectors | None:
     passages, folder = collection.documents.passages, collection.vectors_folder
     if len(passages) > _LARGE:
-        return open_document_vectors(passages, chosen, folder)
-    return document_vectors(passages, chosen, folder, report)
+        return open_document_vectors(passages, model, folder)
+    return document_vectors(passages, model, folder, report)

@@ -123,7 +123,7 @@ def test_refusals(table: Path, key: Path, tmp_path: Path) -> None:
     assert "--column" in refusal(*asked, table, "-o", out)
     assert "no column" in refusal(*asked, table, "--column", "x", "-o", out)
     assert ".npz" in refusal(*asked, table, "--column", "word", "-o", tmp_path / "r.csv")
-    assert "no folder" in refusal(*asked, table, "-o", tmp_path / "no" / "r.npz")
+    assert "does not exist" in refusal(*asked, table, "-o", tmp_path / "no" / "r.npz")
     assert "cannot memoise" in refusal(
         *asked, table, "--column", "word", "--user", "who", "--key-file", key, "-o", out
     )

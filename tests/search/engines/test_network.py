@@ -249,7 +249,7 @@ def test_k_may_come_from_an_array() -> None:
 def test_an_engine_on_a_network_takes_no_collection() -> None:
     engine = OpenSearch(url="http://localhost:9200", index="docs")
     assert engine.open() is engine
-    wanted = "^opensearch searches its own documents; give no collection.$"
+    wanted = "^The opensearch engine searches its own documents. Remove the collection.$"
     with pytest.raises(ParameterError, match=wanted):
         engine.open(object())
 

@@ -59,7 +59,7 @@ def test_only_releases_are_recorded(tmp_path: Path) -> None:
     answers = ranking([[Hit("d1")]], 5)
     with pytest.raises(TrustError):
         record(tmp_path / "x", ["true query"], answers)  # type: ignore[list-item]
-    with pytest.raises(InputError, match="There are 2 queries and 1 lists of answers"):
+    with pytest.raises(InputError, match="Got 2 queries and 1 lists of answers"):
         record(tmp_path / "x", released("a", "b"), answers)
     assert list(tmp_path.iterdir()) == []
 
@@ -73,7 +73,7 @@ def test_experiments_may_use_a_seed_here(recorded: Path) -> None:
 
 def test_nothing_recorded_is_an_error(recorded: Path) -> None:
     engine = Replay(file=str(recorded)).open()
-    with pytest.raises(EngineError, match="None of the queries was recorded in answers.jsonl;"):
+    with pytest.raises(EngineError, match="None of the queries was recorded in answers.jsonl."):
         engine.search(released("other", "words"), 5)
     assert len(engine.search([], 5)) == 0
 
@@ -95,10 +95,10 @@ def test_the_last_answer_to_a_query_counts(tmp_path: Path) -> None:
         (b'{"query": "secret", "items": [{}]}', "Line 2 of a.jsonl has an item without an 'id'"),
         (b'{"query": "secret", "items": ["x"]}', "Line 2 of a.jsonl has an item without an 'id'"),
         (b"\xff\xfe", "Line 2 of a.jsonl must be a JSON object"),
-        (b"[" * 100_000, "Line 2 of a.jsonl holds more JSON, or deeper, than an answer does"),
+        (b"[" * 100_000, "Line 2 of a.jsonl has too many JSON values, or too deeply nested ones"),
         (
             b'{"query": "secret", "items": [' + b"{}," * 300_000 + b"{}]}",
-            "Line 2 of a.jsonl holds more JSON, or deeper, than an answer does",
+            "Line 2 of a.jsonl has too many JSON values, or too deeply nested ones",
         ),
         (
             b'{"query": "secret", "items": [' + b"3," * 10_000 + b"3]}",
@@ -127,7 +127,7 @@ def test_odd_scores_do_not_disturb_the_order(tmp_path: Path) -> None:
 
 def test_files_and_collections_that_are_not_there(tmp_path: Path) -> None:
     engine = ENGINES.parse(f"replay(file='{tmp_path}/none')")
-    with pytest.raises(InputError, match="There is no file"):
+    with pytest.raises(InputError, match="does not exist"):
         engine.open()
-    with pytest.raises(ParameterError, match="replay answers from its file; give no collection."):
+    with pytest.raises(ParameterError, match="The replay engine takes no collection. Remove it."):
         Replay(file="x").open(object())

@@ -101,7 +101,9 @@ def test_odd_lists_of_silent_sources_do_no_harm(odd: object) -> None:
 
 def test_an_instance_without_json_is_told_how_to_allow_it() -> None:
     with RecordingServer(http(lambda _: reply(b"<html>", 403, "text/html"))) as server:
-        wanted = "answered 403: it does not give JSON; add json to search.formats in the settings"
+        wanted = (
+            "answered 403: it does not return JSON. Add json to search.formats in the settings"
+        )
         with pytest.raises(EngineError, match=wanted):
             SearXNG(url=server.url).search(released("a"), 5)
     assert server.connections == 1

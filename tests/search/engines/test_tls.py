@@ -83,7 +83,9 @@ def test_no_password_goes_in_clear_to_another_machine(
         for variable, value in variables.items():
             monkeypatch.setenv(variable, value.format(**places))
         engine = Postgres(dsn=dsn.format(**places), table="docs", attempts=1, timeout=20)
-        with pytest.raises(EngineError, match="does not speak TLS as 'sslmode' asks for") as told:
+        with pytest.raises(
+            EngineError, match="does not support TLS as 'sslmode' requires"
+        ) as told:
             engine.search(released("marmalade"), 3)
     assert told.value.sent == 0
     assert {server.blob[at : at + 8] for at in range(0, len(server.blob), 8)} == {SSL_REQUEST}
@@ -97,7 +99,7 @@ def test_what_is_declared_counts(host: str, mode: str) -> None:
     with RecordingServer(wants_password) as server:
         dsn = f"host={host} port={server.port} user=u"
         engine = Postgres.load({"dsn": dsn, "table": "docs", "attempts": 1, "sslmode": mode})
-        with pytest.raises(EngineError, match="does not speak TLS as 'sslmode' asks for"):
+        with pytest.raises(EngineError, match="does not support TLS as 'sslmode' requires"):
             engine.search(released("marmalade"), 3)
     assert server.blob == b"" or set(server.blob) == set(SSL_REQUEST)
 
@@ -190,5 +192,5 @@ def test_a_server_with_tls_is_asked_over_it(tmp_path: Path) -> None:
         answers = Postgres(dsn=far, table="mine").search(released("green"), 3)
         assert answers.texts == ("green teatrue",)
         engine = Postgres(dsn=far, table="docs", sslmode="verify-full", attempts=1)
-        with pytest.raises(EngineError, match="does not speak TLS as 'sslmode' asks for"):
+        with pytest.raises(EngineError, match="does not support TLS as 'sslmode' requires"):
             engine.search(released("tea"), 3)

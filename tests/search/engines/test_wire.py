@@ -110,9 +110,7 @@ def test_no_more_than_a_limit_is_read(head: bytes) -> None:
     lines = (b"X: " + b"x" * 60_000 + b"\r\n") * 60
     with (
         RecordingServer(then(sends(head + lines), sends(lines), Wire.wait)) as server,
-        pytest.raises(
-            NoAnswer, match="answered with (more than 1 MB, which|something that) is not"
-        ),
+        pytest.raises(NoAnswer, match="answered with more than 1 MB|did not answer with HTTP"),
     ):
         exchange("GET", server.url, timeout=60, most=2**20)
 
@@ -120,7 +118,7 @@ def test_no_more_than_a_limit_is_read(head: bytes) -> None:
 def test_nobody_there_and_unknown_hosts() -> None:
     with RecordingServer(http(lambda _: reply({}))) as server:
         port = server.port
-    with pytest.raises(NoAnswer, match="refuses connections; check that it runs") as raised:
+    with pytest.raises(NoAnswer, match="refuses connections. Check that it is running") as raised:
         exchange("GET", f"http://127.0.0.1:{port}", timeout=60)
     assert raised.value.again
     with pytest.raises(NoAnswer, match="cannot be found"):
@@ -174,7 +172,7 @@ def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_proxy_sees_the_host_but_no_query_of_https(monkeypatch: pytest.MonkeyPatch) -> None:
     with RecordingServer(lambda wire: wire.send(b"HTTP/1.1 407 No\r\n\r\n")) as server:
         monkeypatch.setenv("https_proxy", f"127.0.0.1:{server.port}")
-        with pytest.raises(NoAnswer, match="^The proxy of the environment does not lead to"):
+        with pytest.raises(NoAnswer, match="^The proxy in the environment does not connect to"):
             exchange("GET", "https://engine.test/secret?b=c", timeout=60)
     assert server.blob in (
         b"",
@@ -208,7 +206,7 @@ def test_this_machine_needs_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1080", "http://127.0.0.1:x", "https://a"])
 def test_proxies_of_other_kinds_are_refused(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", proxy)
-    with pytest.raises(ParameterError, match="must be of the form http://host:port") as raised:
+    with pytest.raises(ParameterError, match="must have the form http://host:port") as raised:
         exchange("GET", "http://engine.test/", timeout=60)
     assert proxy not in str(raised.value)
 

@@ -40,7 +40,7 @@ def test_what_cannot_be_named_is_refused() -> None:
     with pytest.raises(InputError, match="CMP_10.csv"):
         point_of(table(), Path("variants.csv"))
     for value in ("high", "nan", "inf"):
-        with pytest.raises(InputError, match="is no number"):
+        with pytest.raises(InputError, match="is not a number"):
             point_of(table("CMP", "epsilon", value), Path("x.csv"))
 
 
@@ -68,7 +68,7 @@ def test_a_name_that_only_holds_the_mechanism_is_another(folder: Path) -> None:
         for file in (folder / one).glob("*Mine*"):
             file.unlink()
     (folder / "runs" / "set_CMP_1.run").rename(folder / "runs" / "other_VickreyCMP_1.run")
-    with pytest.raises(InputError, match="no run for cmp epsilon=1;"):
+    with pytest.raises(InputError, match="No run matches cmp epsilon=1"):
         names(folder, "other_VickreyCMP_1.run", "set_CMP_10.run")
 
 
@@ -80,7 +80,7 @@ def test_runs_that_fit_nothing_or_too_much_are_told(folder: Path) -> None:
     for file in (folder / "variants").iterdir():
         file.rename(file.with_stem(f"of-{file.stem}"))
     write_run(folder / "runs" / "later_cmp_1.run", 3)
-    with pytest.raises(InputError, match="2 runs fit cmp epsilon=1"):
+    with pytest.raises(InputError, match="2 runs match cmp epsilon=1"):
         names(folder, *every, "later_cmp_1.run")
 
 
@@ -108,9 +108,9 @@ def test_a_manifest_says_which_part_of_a_file_is_meant(folder: Path) -> None:
     line = "variants,run,value\nvariants/both.csv,runs/set_CMP_1.run,{}\n"
     (point,) = read_manifest(manifest(folder, line.format("2.0")))
     assert str(point) == "cmp epsilon=2"
-    with pytest.raises(InputError, match="2 fit"):
+    with pytest.raises(InputError, match="Got 2 matches"):
         read_manifest(manifest(folder, line.format("")))
-    with pytest.raises(InputError, match="0 fit"):
+    with pytest.raises(InputError, match="Got 0 matches"):
         read_manifest(manifest(folder, line.format("3")))
 
 
@@ -120,7 +120,7 @@ def test_a_manifest_says_which_part_of_a_file_is_meant(folder: Path) -> None:
         ("variants,value\na,b\n", "columns variants and run"),
         ("variants,run\nvariants/set_CMP_1.csv,\n", "a file of variants and a run"),
         ("variants,run\n", "is empty"),
-        ("variants,run\nnowhere.csv,x.run\n", "no file"),
+        ("variants,run\nnowhere.csv,x.run\n", "does not exist"),
     ],
 )
 def test_a_manifest_that_cannot_be_used(folder: Path, text: str, told: str) -> None:

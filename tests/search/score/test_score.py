@@ -95,10 +95,10 @@ def test_what_is_missing_is_told(folder: Path) -> None:
         kept = [line for line in lines if not line.startswith("q3")]
         (folder / name).write_text("\n".join(kept) + "\n")
     notes = " ".join(scored(folder).notes)
-    assert "1 of 12 queries no relevant document is known" in notes
-    assert "set_CMP_10.run has no answer to 1 of 11 queries: they count 0" in notes
-    assert "cmp epsilon=1 has no variants of 1 of 11 queries" in notes
-    assert "1 of the queries were not in the log: added to it" in notes
+    assert "1 of 12 queries have no relevant document" in notes
+    assert "set_CMP_10.run has no answer to 1 of 11 queries. They count as 0" in notes
+    assert "cmp epsilon=1 has no variants for 1 of 11 queries" in notes
+    assert "1 of the queries were not in the log and were added to it" in notes
     assert "lower bound" in " ".join(scored(folder, as_is=True).notes)
 
 
@@ -134,10 +134,10 @@ def test_files_of_other_queries_are_refused(folder: Path) -> None:
     file = folder / "variants" / "set_Mine_1.csv"
     text = file.read_text()
     file.write_text(text.replace("\nq", "\nr"))
-    with pytest.raises(InputError, match="set_Mine_1.csv has no query that the other"):
+    with pytest.raises(InputError, match="set_Mine_1.csv has no judged query in common"):
         scored(folder)
     file.write_text(text.replace(QUERIES["q4"], "something else"))
-    with pytest.raises(InputError, match="another text in another file") as error:
+    with pytest.raises(InputError, match="a different text in another file") as error:
         scored(folder)
     assert QUERIES["q4"] not in str(error.value)
 
@@ -145,7 +145,7 @@ def test_files_of_other_queries_are_refused(folder: Path) -> None:
 def test_the_same_point_twice_is_refused(folder: Path) -> None:
     write_variants(folder / "variants" / "again_CMP_1.csv", "CMP", 1, 0)
     write_run(folder / "runs" / "again_CMP_1.run", 1)
-    with pytest.raises(InputError, match="cmp epsilon=1 twice"):
+    with pytest.raises(InputError, match="cmp epsilon=1 occur twice"):
         scored(folder)
 
 
@@ -158,5 +158,5 @@ def test_an_empty_file_of_judgements_and_no_log(folder: Path) -> None:
     pairs = paired(points_in(files), runs)
     with pytest.raises(InputError, match="--log"):
         score(pairs, folder / "qrels.txt", attackers=[ATTACKER])
-    with pytest.raises(ParameterError, match="no risk without an attacker"):
+    with pytest.raises(ParameterError, match="cannot be measured without an attacker"):
         score(pairs, folder / "qrels.txt", attackers=[])

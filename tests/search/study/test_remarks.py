@@ -24,17 +24,19 @@ def told(rows: list[Row]) -> str:
 
 def test_the_query_itself_counts_first() -> None:
     rows = [point(1.0, "similarity", "in clear", 0.0), point(50.0, "similarity", "in clear", 0.3)]
-    assert told(rows).startswith("Queries leave in clear with cmp (epsilon 50): for 10 % of them")
+    assert told(rows).startswith(
+        "Queries are sent in clear with cmp (epsilon 50): one of the variants"
+    )
     assert told(rows[:1]).startswith("No configuration sends the query itself")
 
 
 def test_then_words_in_common_then_first_guesses() -> None:
     rows = [point(value, "similarity", "jaccard", 0.95) for value in (20.0, 50.0)]
-    assert told(rows).startswith("Queries leave nearly in clear with cmp (epsilon 20 to 50):")
+    assert told(rows).startswith("Queries are sent nearly in clear with cmp (epsilon 20 to 50):")
     assert told([replace(rows[0], score=0.2)]).startswith("No configuration sends queries nearly")
     guessed = replace(rows[0], kind="risk", measure="lazy")
-    assert "of the queries are guessed at once" in told([guessed])
-    assert told([]) == "Whether queries go out nearly in clear was not measured."
+    assert "the first guess is right for at least" in told([guessed])
+    assert told([]) == "It was not measured whether queries are sent nearly in clear."
 
 
 def test_plain_search_is_also_measured_at_the_depth_of_the_union(
@@ -50,7 +52,7 @@ def test_plain_search_is_also_measured_at_the_depth_of_the_union(
     assert (PLAIN, AS_DEEP) not in score
     remark = re.sub(r"<[^>]*>", "", results.remarks[-1])
     assert remark.startswith(
-        "bm25: plain search puts 1 document in order; the variants bring more"
+        "bm25: plain search re-ranks 1 document, while the variants return more"
     )
     assert f"nDCG@10 {score[PLAIN, 'nDCG@10']:.3f}, and" in remark
 

@@ -113,7 +113,7 @@ def test_a_wordnet_that_cannot_be_had_is_told_when_it_is_needed(
     folder: Path, variant: Variant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
-        raise AssetError("npm could not fetch it; check the connection.")
+        raise AssetError("npm cannot download it; check the connection.")
 
     monkeypatch.setattr(wordnet_module, "_unpack", fail)
     chosen = variant(STUDY, STUDY + SCRAMBLED)

@@ -105,18 +105,18 @@ MISTAKES = [
     (
         '"custext(k=5)"\nparameter = "epsilon"\nvalues = [2]',
         '"fea(index=tyni)"',
-        "The 'index' of [[mechanism]] 2 of tiny.toml is neither a name (icd10cm",
+        "The 'index' of [[mechanism]] 2 of tiny.toml must be one of icd10cm",
     ),
     ('["bayes"]', "[1]", "The 'attackers' number 1 of tiny.toml must be a text in quotes."),
     ("k = 10", "engine = []", "The 'engine' of tiny.toml must be a list of at least 1."),
     ('encoder = "none"', 'encoder = "mini"', "In tiny.toml, 'encoder': No encoder called 'mini'."),
-    ('"tiny"', '"tyni"', "The 'collection' of tiny.toml is neither a name (icd10cm"),
+    ('"tiny"', '"tyni"', "The 'collection' of tiny.toml must be one of icd10cm"),
     (
         '"log.txt"',
         '"lag.txt"',
-        "The 'log' of tiny.toml is neither a name (collection, collection+wordnet, irds:ID)",
+        "The 'log' of tiny.toml must be one of collection, collection+wordnet, irds:ID,",
     ),
-    ('"vectors.txt"', '"glove"', "The 'vectors' of tiny.toml is neither a name (glove-50d,"),
+    ('"vectors.txt"', '"glove"', "The 'vectors' of tiny.toml must be one of glove-50d,"),
     ("seed = 7", "seed = ", "tiny.toml is not a TOML file: Invalid value (at line"),
 ]
 

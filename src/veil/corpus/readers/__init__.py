@@ -1,10 +1,10 @@
-"""Files of one's own to titles and texts: one format, one file.
+"""Readers that extract titles and texts from files, one module per format.
 
-A reader takes an open file and yields what `veil.corpus.readers.reader` says. The readers are run
-by `worker`, a process of its own; `apart` asks it.
+A reader takes an open file and yields `ReadDocument`s (see `veil.corpus.readers.reader`). Readers
+run in a separate process (see `veil.corpus.readers.worker`).
 """
 
-KINDS = {  # by the end of a file's name
+KINDS = {  # by suffix
     ".txt": "text",
     ".text": "text",
     ".md": "markdown",

@@ -1,4 +1,4 @@
-"""Word (.docx): the text of the body, with its tables and boxes, without what was deleted."""
+"""Word (.docx): the text of the body with tables and text boxes, without tracked deletions."""
 
 import zipfile
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 from veil.corpus.readers.reader import MAX_CHARS, ReadDocument, SkipError, piece, read_limited
 
 _MAX_PARTS = 10_000
-_MAX_UNPACKED = 256 * 2**20  # bytes, of all parts together
-_OLE = b"\xd0\xcf\x11\xe0"  # what Word wraps around a file with a password
+_MAX_UNPACKED = 256 * 2**20  # bytes in all parts
+_OLE = b"\xd0\xcf\x11\xe0"  # start of a file with a password
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _SPACES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n"}
@@ -17,7 +17,7 @@ _HEADS = ("title", "heading 1", "heading 2", "heading 3")
 
 
 def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
-    """Yield the text; the title is the first heading, or the first line."""
+    """Yield the text. The title is the first heading, or the first line."""
     del first
     try:
         from docx import Document
@@ -32,7 +32,7 @@ def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
     size, heading = 0, ""
     for element in document.element.body.iter(f"{_W}p"):
         if next(element.iterancestors(_FALLBACK), None) is not None:
-            continue  # the same again, for older versions of Word
+            continue  # a copy for older versions of Word
         text = "".join(_words(element))
         size += len(text)
         if size > MAX_CHARS:
@@ -43,7 +43,7 @@ def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
 
 
 def _check_parts(data: bytes) -> None:
-    """Refuse what unpacks to too much: no more is unpacked than a part says."""
+    """Raise if the parts are too large. Unpacking never exceeds the declared sizes."""
     try:
         with zipfile.ZipFile(BytesIO(data)) as packed:
             parts = packed.infolist()
@@ -56,7 +56,7 @@ def _check_parts(data: bytes) -> None:
 
 
 def _words(paragraph: Any) -> Iterator[str]:  # noqa: ANN401 - an element of lxml
-    """Yield the text of a paragraph without those in boxes of it, which come by themselves."""
+    """Yield the text of a paragraph, without text boxes, which are read as separate paragraphs."""
     for element in paragraph:
         if element.tag == f"{_W}t":
             yield element.text or ""
@@ -70,5 +70,5 @@ def _is_heading(document: Any, paragraph: Any) -> bool:  # noqa: ANN401 - of pyt
     style = paragraph.style
     if not style:
         return False
-    named = (one.name for one in document.styles if one.style_id == style)
-    return (next(named, None) or style).lower() in _HEADS
+    names = (entry.name for entry in document.styles if entry.style_id == style)
+    return (next(names, None) or style).lower() in _HEADS

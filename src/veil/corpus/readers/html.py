@@ -1,4 +1,4 @@
-"""HTML (.html): the words of a page without scripts, styles and addresses."""
+"""HTML (.html): the text of a page without scripts, styles and URLs."""
 
 import re
 from collections.abc import Iterator
@@ -24,16 +24,16 @@ _SPACES = re.compile(r"[^\S\n]+")
 
 
 def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
-    """Yield the text that is shown; the title is that of the page, or the first heading."""
+    """Yield the visible text. The title is the page's title, or the first heading."""
     del first
     data = read_limited(file)
-    told = _CHARSET.search(data[:4096])
-    title, text = shown(decoded(data, told[1].decode("ascii") if told else ""))
+    charset = _CHARSET.search(data[:4096])
+    title, text = shown(decoded(data, charset[1].decode("ascii") if charset else ""))
     yield piece(text, title)
 
 
 def shown(markup: str) -> tuple[str, str]:
-    """Return the title and the text of a page.
+    """Return the title and the visible text of a page.
 
     >>> shown("<title>Ferns</title><style>p {}</style><p>They like <b>shade</b>.</p>")
     ('Ferns', 'They like shade.')
@@ -47,15 +47,15 @@ def shown(markup: str) -> tuple[str, str]:
 
 
 class _Page(HTMLParser):
-    """Collects words; elements are counted, not nested, so that depth costs nothing."""
+    """Collects visible text. Hidden elements are counted, not stacked, so depth costs nothing."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.words: list[str] = []
         self.title: list[str] = []
         self.heading: list[str] = []
-        self._unseen = ""  # the element whose end is waited for
-        self._depth = 0  # of elements of the same name in it
+        self._unseen = ""  # the open hidden element
+        self._depth = 0  # of nested elements with the same name
         self._in = ""
         self._size = 0
 

@@ -1,4 +1,4 @@
-"""A mail (.eml): who wrote to whom and when, the subject, and the text without attachments."""
+"""Mail (.eml): sender, recipients, date, subject, and the text without attachments."""
 
 from collections.abc import Iterator
 from email import message_from_bytes
@@ -10,9 +10,9 @@ from typing import BinaryIO
 from veil.corpus.readers.html import shown
 from veil.corpus.readers.reader import ReadDocument, SkipError, decoded, piece, read_limited
 
-_TOLD = ("From", "To", "Cc", "Date")
+_HEADERS = ("From", "To", "Cc", "Date")
 _MAX_PARTS = 1_000
-_HEADER = 2_000  # characters that are kept of one
+_HEADER = 2_000  # maximum characters of a header
 _ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 
 
@@ -23,8 +23,8 @@ def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
 
 
 def message(data: bytes, number: int = 1) -> ReadDocument:
-    """Read one message; the title is its subject."""
-    mail = message_from_bytes(data)  # not by the newer policy, which is slow on long headers
+    """Return one message. The title is its subject."""
+    mail = message_from_bytes(data)  # the newer policy is slow on long headers
     if not any(name in mail for name in ("From", "To", "Subject", "Date", "Message-ID")):
         raise SkipError("damaged")
     if any(defect for defect in mail.defects if "Boundary" in type(defect).__name__):
@@ -35,12 +35,12 @@ def message(data: bytes, number: int = 1) -> ReadDocument:
     subject = _header(mail, "Subject")
     if not (body.strip() or subject):
         raise SkipError("no-text")
-    heads = [f"{name}: {value}" for name in _TOLD if (value := _header(mail, name))]
+    heads = [f"{name}: {value}" for name in _HEADERS if (value := _header(mail, name))]
     return piece("\n".join([*heads, "", body]), subject or "(no subject)", number)
 
 
 def _header(mail: Message, name: str) -> str:
-    """Return a header in letters, or as it is written where that says nothing."""
+    """Return a decoded header, or the raw header if it cannot be decoded."""
     written = " ".join(str(mail.get(name, "")).split())[:_HEADER]
     try:
         return str(make_header(decode_header(written)))
@@ -49,8 +49,8 @@ def _header(mail: Message, name: str) -> str:
 
 
 def _body(mail: Message) -> str:
-    """Return the parts that are text: of alternatives the plain one, if there is one."""
-    plain, marked = [], []
+    """Return the plain text parts, or the HTML parts if all plain text is blank."""
+    texts, marked = [], []
     for count, part in enumerate(mail.walk()):
         if count >= _MAX_PARTS:
             raise SkipError("too-large")
@@ -58,16 +58,16 @@ def _body(mail: Message) -> str:
             continue
         kind = part.get_content_type()
         if kind == "text/plain":
-            plain.append(_text(part))
+            texts.append(_text(part))
         elif kind == "text/html":
             marked.append(part)
-    if any(text.strip() for text in plain):
-        return "\n\n".join(plain)
+    if any(text.strip() for text in texts):
+        return "\n\n".join(texts)
     return "\n\n".join(shown(_text(part))[1] for part in marked)
 
 
 def _text(part: Message) -> str:
-    """Return the text of a part, whatever its encoding is called."""
+    """Return the text of a part, even if its encoding is unknown."""
     data = part.get_payload(decode=True)
     if not isinstance(data, bytes):
         return ""

@@ -1,7 +1,7 @@
-"""A mailbox (.mbox, also of Thunderbird): its messages one by one, so that one may be broken.
+"""Mailbox (.mbox, also of Thunderbird): each message separately, so that some may be damaged.
 
-The file is read from front to end and never written to: `mailbox` of the standard library opens it
-for writing, and holds a message of any size.
+The file is read sequentially and never written. The standard library's `mailbox` opens it for
+writing, and loads messages of any size.
 """
 
 import re
@@ -11,19 +11,19 @@ from typing import BinaryIO
 from veil.corpus.readers.mail import message
 from veil.corpus.readers.reader import MAX_BYTES, ReadDocument, SkipError
 
-BEGINS = re.compile(rb"From [^\r\n]*[0-9:]")  # who wrote, and when
+BEGINS = re.compile(rb"From [^\r\n]*[0-9:]")  # sender and date
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
-_LINE = 2**20  # bytes taken at a time
+_LINE = 2**20  # bytes per read
 
 
 def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
-    """Yield the messages from number `first` on, or why one cannot be read."""
+    """Yield the messages from number `first`, with a reason for each unreadable message."""
     for number, data in enumerate(_messages(file), start=1):
         if number >= first:
-            yield _one(data, number)
+            yield _parse(data, number)
 
 
-def _one(data: bytes, number: int) -> ReadDocument:
+def _parse(data: bytes, number: int) -> ReadDocument:
     try:
         if len(data) > MAX_BYTES:
             return ReadDocument(number, skipped="too-large")
@@ -32,12 +32,12 @@ def _one(data: bytes, number: int) -> ReadDocument:
         return ReadDocument(number, skipped=skip.reason)
     except (MemoryError, RecursionError):
         return ReadDocument(number, skipped="too-large")
-    except Exception:  # noqa: BLE001 - the parser of mail knows many ways to fail
+    except Exception:  # noqa: BLE001 - the mail parser raises many kinds of errors
         return ReadDocument(number, skipped="damaged")
 
 
 def _messages(file: BinaryIO) -> Iterator[bytes]:
-    """Yield each message; no more than is read of one is kept of a message that is too large."""
+    """Yield the messages. Messages that are too large are cut just above the limit."""
     parts: list[bytes] = []
     size, fresh, begun = 0, True, False
     while line := file.readline(_LINE):

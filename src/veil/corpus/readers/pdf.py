@@ -1,4 +1,4 @@
-"""PDF (.pdf): the text of its pages, where there is any; pictures of text are not recognised."""
+"""PDF (.pdf): the text of its pages. There is no optical character recognition."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,12 +8,15 @@ from typing import BinaryIO
 from veil.corpus.readers.reader import MAX_CHARS, ReadDocument, SkipError, piece, read_limited
 
 MAX_PAGES = 10_000
-_PROGRAM = ("Microsoft Word - ", "Microsoft PowerPoint - ")  # which put themselves into titles
+_PROGRAM = (
+    "Microsoft Word - ",
+    "Microsoft PowerPoint - ",
+)  # programs that add their names to titles
 _NO_TITLES = ("", "untitled", "document", "word document")
 
 
 def read(file: BinaryIO, first: int) -> Iterator[ReadDocument]:
-    """Yield the text of all pages; the title is that of the file, or the first line."""
+    """Yield the text of all pages. The title is from the metadata, or the first line."""
     del first
     try:
         from pypdf import PdfReader
@@ -46,7 +49,7 @@ def _pages(pdf: "PdfReader") -> Iterator[str]:  # type: ignore[name-defined] # n
 
 
 def _title(pdf: "PdfReader") -> str:  # type: ignore[name-defined] # noqa: F821
-    """Return the title that the file gives itself, if it says anything."""
+    """Return the title from the metadata, or "" if it is missing or generic."""
     title = ""
     with suppress(Exception):
         title = str((pdf.metadata and pdf.metadata.title) or "").strip()

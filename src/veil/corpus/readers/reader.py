@@ -1,4 +1,4 @@
-"""The contract of readers: a title and a text, or why there is none; and what they share."""
+"""The contract of readers: a title and a text, or the reason for skipping a file."""
 
 import codecs
 import re
@@ -8,34 +8,32 @@ from typing import BinaryIO, NamedTuple
 from veil.core.errors import install_hint
 from veil.core.formatting import brief
 
-MAX_BYTES = 64 * 2**20  # of a file that is read as a whole, and of one message
+MAX_BYTES = 64 * 2**20  # of a file that is loaded completely, and of one message
 MAX_MAILBOX = 16 * 2**30  # of a file that is read message by message
 MAX_CHARS = 5_000_000  # of a text
 
-REASONS = {  # why something is skipped, as it is told after their number
+REASONS = {  # why files are skipped; messages print them after the number of files
     "no-text": "without text (scanned pages, pictures, or empty)",
     "password": "encrypted or protected by a password",
-    "damaged": "damaged, or not of the kind that the name says",
-    "too-large": "too large, or unpacking to too much",
+    "damaged": "damaged, or with the wrong suffix",
+    "too-large": "too large, also after unpacking",
     "too-slow": "took too long to read",
-    "crashed": "the reader did not survive them",
-    "rest": "mailboxes whose rest was given up after 20 failures",
+    "crashed": "crashed the reader",
+    "rest": "mailboxes whose rest was skipped after 20 failures",
     "unreadable": "could not be opened",
     "extra": f"need the extra 'documents': {install_hint('documents')}",
-    "unknown": "of a kind that is not read",
+    "unknown": "of an unsupported kind",
     "hidden": "hidden",
     "link": "symbolic links, which are not followed",
     "special": "neither files nor folders",
-    "name": "the name is not UTF-8, has a backslash, or is too long",
+    "name": "with a name that is not UTF-8, has a backslash, or is too long",
     "index": "indexes of Veil",
 }
-AGAIN = frozenset(
-    ("too-slow", "crashed", "rest", "unreadable", "extra")
-)  # may go well another time
+AGAIN = frozenset(("too-slow", "crashed", "rest", "unreadable", "extra"))  # transient reasons
 
 
 class SkipError(Exception):
-    """A file or message cannot be used; `reason` is a name in `REASONS`."""
+    """A file or message is skipped. `reason` is a key of `REASONS`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -44,7 +42,7 @@ class SkipError(Exception):
 
 @brief()
 class ReadDocument(NamedTuple):
-    """A document in a file, or why there is none: `number` counts from 1, also what is skipped."""
+    """A document in a file, or why it was skipped. `number` counts from 1, with skipped ones."""
 
     number: int
     title: str = ""
@@ -52,13 +50,11 @@ class ReadDocument(NamedTuple):
     skipped: str = ""
 
 
-Read = Callable[
-    [BinaryIO, int], Iterator[ReadDocument]
-]  # a file, and the first number that is wanted
+Read = Callable[[BinaryIO, int], Iterator[ReadDocument]]  # file and first number to documents
 
 
 def read_limited(file: BinaryIO) -> bytes:
-    """Read a file as a whole, if it is not too large."""
+    """Return the content of a file, or raise `SkipError` if it is too large."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise SkipError("too-large")
@@ -76,11 +72,11 @@ _MARKS = (
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _DATA = re.compile(r"data:[\w./+-]{0,80};base64,[A-Za-z0-9+/=%]+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{60,}={0,2}")
-_QUOTED = "> \t"  # before a line of an answer to a mail
+_QUOTED = "> \t"  # prefix of quoted lines in mails
 
 
 def decoded(data: bytes, encoding: str = "") -> str:
-    """Return the characters of a file: as told, by its mark, as UTF-8, or else as Windows-1252.
+    """Return a file's text, by its byte order mark, as `encoding`, as UTF-8, or as Windows-1252.
 
     >>> decoded("né".encode()), decoded("né".encode("cp1252")), decoded("né".encode("utf-16"))
     ('né', 'né', 'né')
@@ -99,9 +95,9 @@ def decoded(data: bytes, encoding: str = "") -> str:
 
 
 def piece(text: str, title: str = "", number: int = 1) -> ReadDocument:
-    r"""Make a piece of a text: cleaned, and without the title where it begins with that.
+    r"""Return a document with the cleaned text, without the title at its beginning.
 
-    A text without a title has its first line for one.
+    Without a title, the first line of the text is the title.
 
     >>> tuple(piece("Ferns\n\nThey like shade."))
     (1, 'Ferns', 'They like shade.', '')
@@ -120,17 +116,17 @@ def piece(text: str, title: str = "", number: int = 1) -> ReadDocument:
 
 
 def cleaned(text: str) -> str:
-    """Return a text without control characters, halves of characters, and data in base 64."""
-    told = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
-    told = _CONTROL.sub("", told.encode("utf-8", "replace").decode())
-    if "base64," in told:
-        told = _DATA.sub("", told)
-    lines = (line.rstrip() for line in told.split("\n"))
+    """Return a text without control characters, lone surrogates and base64 data."""
+    clean = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
+    clean = _CONTROL.sub("", clean.encode("utf-8", "replace").decode())
+    if "base64," in clean:
+        clean = _DATA.sub("", clean)
+    lines = (line.rstrip() for line in clean.split("\n"))
     return "\n".join(line for line in lines if not _is_base64(line)).strip()
 
 
 def _is_base64(line: str) -> bool:
-    """Tell whether a line is data: long, without a space, and of all sorts of letters."""
+    """Return whether a line is base64 data: long, without spaces, with mixed characters."""
     bare = line.lstrip(_QUOTED)
     if len(bare) < 60 or not _BASE64.fullmatch(bare):
         return False

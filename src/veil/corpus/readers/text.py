@@ -1,4 +1,4 @@
-"""Plain text (.txt): the title is the first line."""
+"""Plain text (.txt). The title is the first line."""
 
 from collections.abc import Iterator
 from typing import BinaryIO

@@ -1,9 +1,9 @@
-"""Files are read by a process of its own: one that hangs or dies costs one file, not the run.
+"""Read files in a separate process, so that a hang or crash costs one file, not the run.
 
-``python -P -m veil.corpus.readers.worker FOLDER`` takes lines of JSON with a file in the folder,
-and answers with lines of JSON. It opens files to read, and nothing else: connections, programs and
-files to write are refused from the start, whatever a library may try. Its memory is bounded where
-the system can, its time by who asks.
+``python -P -m veil.corpus.readers.worker FOLDER`` reads requests for files in the folder as lines
+of JSON, and answers with lines of JSON. It may only open files for reading: an audit hook refuses
+connections, programs and writes, even from libraries. Its memory is limited if the system supports
+it. The parent process limits its time.
 """
 
 import contextlib
@@ -26,13 +26,18 @@ from veil.corpus.readers.reader import REASONS, Read, ReadDocument, SkipError
 
 PATIENCE = 60.0  # seconds for the next document
 _START = 120.0  # seconds for the process to begin
-_ANSWER = 64 * 2**20  # bytes of one
-_RESTARTS = 20  # in one mailbox
-_COMMAND = (sys.executable, "-P", "-m", "veil.corpus.readers.worker")  # -P: nothing of this folder
+_ANSWER = 64 * 2**20  # maximum bytes of an answer
+_RESTARTS = 20  # per mailbox
+_COMMAND = (
+    sys.executable,
+    "-P",
+    "-m",
+    "veil.corpus.readers.worker",
+)  # -P: no imports from this folder
 
 
 class ReaderProcess:
-    """Reads the files of a folder; the process is started when it is first needed."""
+    """Reads the files of a folder in a process that starts on first use."""
 
     def __init__(
         self, root: Path, patience: float = PATIENCE, command: Sequence[str] = _COMMAND
@@ -54,9 +59,9 @@ class ReaderProcess:
         self._end()
 
     def read(self, path: str, kind: str) -> Iterator[ReadDocument]:
-        """Yield the documents of a file, and what of it was skipped.
+        """Yield the documents of a file, and the reasons for skipped ones.
 
-        Where the process fails in the middle of a mailbox, it goes on after that message.
+        If the process fails within a mailbox, reading continues after that message.
         """
         first = 1
         for _ in range(_RESTARTS):
@@ -64,7 +69,7 @@ class ReaderProcess:
             self._ask({"path": path, "kind": kind, "first": first})
             try:
                 while (answer := self._answer(self.patience)) is not None:
-                    first = max(first, answer.number + 1)  # 0 is the file as a whole
+                    first = max(first, answer.number + 1)  # 0 is the whole file
                     yield answer
             except _FailedError as failed:
                 self._end()
@@ -76,7 +81,7 @@ class ReaderProcess:
         yield ReadDocument(0, skipped="rest")
 
     def _start(self) -> None:
-        """Start the process unless it runs; raise if it cannot."""
+        """Start the process unless it is running, or raise `VeilError`."""
         if self._process is not None and self._process.poll() is None:
             return
         self._end()
@@ -93,8 +98,8 @@ class ReaderProcess:
         except _FailedError:
             self._end()
             raise VeilError(
-                "The process that reads files could not be started; is Veil installed for"
-                " this Python?"
+                "Cannot start the process that reads files. Check that Veil is installed for this"
+                " Python."
             ) from None
 
     def _ask(self, question: dict[str, object]) -> None:
@@ -104,10 +109,10 @@ class ReaderProcess:
                 process.stdin.write(json.dumps(question).encode() + b"\n")
                 process.stdin.flush()
             except OSError:
-                return  # it is gone, as its missing answer will tell
+                return  # it has ended, so the answer will be missing
 
     def _answer(self, patience: float) -> ReadDocument | None:
-        """Wait for an answer; None for one that says that there is no more."""
+        """Wait for an answer. None if the process is ready or the file has ended."""
         try:
             line = self._lines.get(timeout=patience)
         except queue.Empty:
@@ -131,7 +136,7 @@ class ReaderProcess:
 
 
 class _FailedError(Exception):
-    """The process did not answer, or not in a way that can be used."""
+    """The process gave no usable answer."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -139,7 +144,7 @@ class _FailedError(Exception):
 
 
 def _pump(process: "subprocess.Popen[bytes]", lines: "queue.Queue[bytes]") -> None:
-    """Take answers off the pipe; an empty one is the last."""
+    """Move answers from the pipe to the queue. An empty line marks the end."""
     if process.stdout is not None:
         with process.stdout as answers:
             while line := answers.readline(_ANSWER):
@@ -148,7 +153,7 @@ def _pump(process: "subprocess.Popen[bytes]", lines: "queue.Queue[bytes]") -> No
 
 
 def _piece(answer: Any) -> ReadDocument | None:  # noqa: ANN401 - JSON
-    """Check what came from the other process, which a file may have taken over."""
+    """Return a validated answer. A file may have compromised the process."""
     if answer.get("ready") or answer.get("end"):
         return None
     piece = ReadDocument(int(answer["number"]), answer["title"], answer["text"], answer["skipped"])
@@ -159,7 +164,7 @@ def _piece(answer: Any) -> ReadDocument | None:  # noqa: ANN401 - JSON
     return piece
 
 
-MEMORY = 2 * 2**30  # bytes of addresses
+MEMORY = 2 * 2**30  # bytes of address space
 READY = {"ready": True}
 END = {"end": True}
 _FORBIDDEN = ("socket.", "subprocess.", "ctypes.", "os.", "shutil.", "urllib.", "webbrowser.")
@@ -168,20 +173,20 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
+    """Answer requests until standard input closes."""
     root, answers = Path(sys.argv[1]), sys.stdout.buffer
     sys.dont_write_bytecode = True
     _confine()
-    _tell(answers, READY)
+    _write(answers, READY)
     for line in sys.stdin.buffer:
-        asked = json.loads(line)
-        for piece in read(root, asked["path"], asked["kind"], asked["first"]):
-            _tell(answers, piece._asdict())
-        _tell(answers, END)
+        request = json.loads(line)
+        for piece in read(root, request["path"], request["kind"], request["first"]):
+            _write(answers, piece._asdict())
+        _write(answers, END)
 
 
 def read(root: Path, path: str, kind: str, first: int = 1) -> Iterator[ReadDocument]:
-    """Yield the documents of a file in a folder; whatever is wrong with it becomes a reason."""
+    """Yield the documents of a file in a folder. Errors become reasons for skipping it."""
     try:
         module, _, name = READERS[kind].partition(":")
         reader = cast(Read, getattr(import_module(module), name))
@@ -193,17 +198,17 @@ def read(root: Path, path: str, kind: str, first: int = 1) -> Iterator[ReadDocum
         yield ReadDocument(0, skipped="unreadable")
     except (MemoryError, RecursionError):
         yield ReadDocument(0, skipped="too-large")
-    except Exception:  # noqa: BLE001 - a library that meets a file that it does not expect
+    except Exception:  # noqa: BLE001 - libraries raise many kinds of errors
         yield ReadDocument(0, skipped="damaged")
 
 
 def _confine() -> None:
-    """Give up what reading does not need."""
+    """Drop all permissions that reading does not need."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
-        for what, most in (("AS", MEMORY), ("FSIZE", 0), ("CORE", 0)):
-            resource.setrlimit(getattr(resource, f"RLIMIT_{what}"), (most, most))
+        for name, limit in (("AS", MEMORY), ("FSIZE", 0), ("CORE", 0)):
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
     sys.addaudithook(_refuse)
 
 
@@ -211,12 +216,12 @@ def _refuse(event: str, arguments: tuple[object, ...]) -> None:
     if event == "open":
         flags = arguments[2]
         if isinstance(flags, int) and flags & _WRITES:
-            raise PermissionError("a reader writes nothing")
+            raise PermissionError("A reader must not write files.")
     elif event.startswith(_FORBIDDEN) and event not in _HARMLESS:
-        raise PermissionError("a reader starts and fetches nothing")
+        raise PermissionError("A reader must not start programs or open connections.")
 
 
-def _tell(answers: IO[bytes], answer: Mapping[str, object]) -> None:
+def _write(answers: IO[bytes], answer: Mapping[str, object]) -> None:
     answers.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
     answers.flush()
 

@@ -1,4 +1,4 @@
-"""The table of engines; each row is loaded on first use."""
+"""The registry of search engines. Each engine is imported on first use."""
 
 from veil.core.registry import Registry
 from veil.search.engines.engine import EngineSpec as EngineSpec
@@ -21,4 +21,4 @@ ENGINES: Registry[EngineSpec] = Registry(
         "tfidf": "veil.search.engines.local.lexical:TfIdf",
     },
 )
-"""Engines, also of plugins: `names()`, `get(name)`, `parse(spec)`."""
+"""Engines, including those of plugins: `names()`, `get(name)`, `parse(spec)`."""

@@ -1,1 +1,1 @@
-"""Place variants and runs of somebody's own pipeline on the plane: files in, results out."""
+"""Measure the risk and utility of variants and runs from any pipeline, read from files."""

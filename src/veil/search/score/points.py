@@ -1,4 +1,4 @@
-"""Points of the plane from files: variants, the runs that answer them, and what is scored."""
+"""Read the points to score: files of variants, and the runs that answer them."""
 
 import math
 import re
@@ -17,9 +17,9 @@ from veil.text.mechanisms.catalogue import names as known_names
 from veil.text.mechanisms.catalogue import read
 from veil.text.variants import VariantTable, read_variants
 
-_SWEPT = ("epsilon", "level", "window", "cell")  # what a spec is swept by, the first that it has
-_AS_HERE = {("fea", "level"): "window"}  # what the papers' files call otherwise
-_NAMED = re.compile(r"(?:^|[^A-Za-z0-9])([A-Za-z]+)[^A-Za-z0-9]*([0-9]+(?:\.[0-9]+)?)$")
+_SWEPT = ("epsilon", "level", "window", "cell")  # swept parameters; a spec's first one counts
+_RENAMED = {("fea", "level"): "window"}  # parameters that the papers' files call differently
+_NAME_AND_VALUE = re.compile(r"(?:^|[^A-Za-z0-9])([A-Za-z]+)[^A-Za-z0-9]*([0-9]+(?:\.[0-9]+)?)$")
 _ENDINGS = (".run", ".res", ".trec", ".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
 
@@ -30,12 +30,11 @@ class RunPoint:
     Attributes
     ----------
     name, parameter, value
-        The mechanism, what is swept of it, and to what; a mechanism that Veil has is called as
-        Veil calls it.
+        The mechanism, its swept parameter and the value. Mechanisms of Veil have their Veil name.
     spec
-        All that is known of it, written as a spec.
+        The mechanism with its known parameters, as a spec.
     file
-        Where the variants stand.
+        The file of the variants.
     run
         The file of the ranked lists, one for each query.
     """
@@ -53,40 +52,40 @@ class RunPoint:
 
 
 def stem(path: Path) -> str:
-    """Return the name of a file without what tells its format."""
+    """Return the name of a file without the suffixes of its format."""
     name = path.name[: -len(".gz")] if path.name.lower().endswith(".gz") else path.name
     return name[: -len(suffix_of(path))] if suffix_of(path) in _ENDINGS else name
 
 
 def point_of(table: VariantTable, file: Path) -> RunPoint:
-    """Name what a table of variants was made with: as its columns say, else the file's name."""
+    """Return the point of a table of variants, named by its columns or else by the file's name."""
     if not table.mechanism:
         table = _by_file_name(table, file)
-    name, parameter, told, spec = _named(table)
+    name, parameter, text, spec = _parse_mechanism(table)
     try:
-        value = float(told or 0)
+        value = float(text or 0)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
         raise InputError(
-            f"{file.name} gives a {parameter} of {name[:40]} that is no number; the values of a"
-            " parameter are numbers, the larger the more useful."
+            f"{file.name} has a {parameter} of {name[:40]} that is not a number. Values must be"
+            " numbers; larger values must give more utility."
         )
     return RunPoint(name, parameter, value, spec, table, file)
 
 
 def _by_file_name(table: VariantTable, file: Path) -> VariantTable:
-    found = _NAMED.search(stem(file))
-    if found is None:
+    match = _NAME_AND_VALUE.search(stem(file))
+    if match is None:
         raise InputError(
-            f"{file.name} does not say how its variants were made; add the columns mechanism and"
-            " epsilon, or call the file by them, as in CMP_10.csv."
+            f"{file.name} does not name the mechanism of its variants. Add the columns mechanism"
+            " and epsilon, or put both in the file name, such as CMP_10.csv."
         )
     parameter = table.parameter or "parameter"
-    return replace(table, mechanism=found[1], parameter=parameter, value=table.value or found[2])
+    return replace(table, mechanism=match[1], parameter=parameter, value=table.value or match[2])
 
 
-def _named(table: VariantTable) -> tuple[str, str, str, str]:
+def _parse_mechanism(table: VariantTable) -> tuple[str, str, str, str]:
     """Return name, parameter, value and spec of the mechanism that a table names."""
     name = table.mechanism
     if "(" in name:
@@ -94,11 +93,11 @@ def _named(table: VariantTable) -> tuple[str, str, str, str]:
             cls, fields = read(name)
         except VeilError:
             return name, table.parameter, table.value, _spec(name, table.parameter, table.value)
-        swept = next((each for each in _SWEPT if each in fields), table.parameter)
+        swept = next((field for field in _SWEPT if field in fields), table.parameter)
         return cls.name, swept, str(fields.get(swept, table.value)), name
-    known = name.casefold() if name.casefold() in known_names() else name
-    parameter = _AS_HERE.get((known, table.parameter), table.parameter)
-    return known, parameter, table.value, _spec(known, parameter, table.value)
+    registered = name.casefold() if name.casefold() in known_names() else name
+    parameter = _RENAMED.get((registered, table.parameter), table.parameter)
+    return registered, parameter, table.value, _spec(registered, parameter, table.value)
 
 
 def _spec(name: str, parameter: str, value: str) -> str:
@@ -111,93 +110,96 @@ _MANIFEST = ("variants", "run", "mechanism", "parameter", "value")
 
 
 def points_in(files: Iterable[Path]) -> list[RunPoint]:
-    """Read files of variants; each mechanism with each value of its parameter is a point."""
+    """Return the points in files of variants, one per mechanism and value of its parameter."""
     return [point_of(table, file) for file in files for table in read_variants(file)]
 
 
 def paired(points: Sequence[RunPoint], runs: Sequence[Path]) -> list[RunPoint]:
-    """Give each point its run.
+    """Return each point with its run.
 
-    That is the run of the same name as the file of the variants, if that holds one point alone;
-    else the one whose name has the mechanism and then the value, as in ``dl19_CMP_12.5.run``.
+    If a file of variants has a single point, its run may have the same name as the file.
+    Otherwise the run's name must contain the mechanism and then the value, as in
+    ``dl19_CMP_12.5.run``.
     """
     files = [point.file for point in points]
-    found = [_run(point, runs, alone=files.count(point.file) == 1) for point in points]
-    idle = [run for run in runs if run not in [point.run for point in found]]
+    pairs = [_run(point, runs, single=files.count(point.file) == 1) for point in points]
+    idle = [run for run in runs if run not in [point.run for point in pairs]]
     if idle:
         raise InputError(
-            f"The run {idle[0].name} belongs to no variants; name their file, too, or leave the"
-            " run out."
+            f"The run {idle[0].name} belongs to no variants. Add their file, or remove the run."
         )
-    return found
+    return pairs
 
 
-def _run(point: RunPoint, runs: Sequence[Path], *, alone: bool) -> RunPoint:
-    same = [run for run in runs if alone and stem(run) == stem(point.file)]
+def _run(point: RunPoint, runs: Sequence[Path], *, single: bool) -> RunPoint:
+    same = [run for run in runs if single and stem(run) == stem(point.file)]
     fitting = same or [run for run in runs if _fits(point, stem(run))]
     if len(fitting) != 1:
-        many = f"{len(fitting)} runs fit" if fitting else "There is no run for"
+        count = f"{len(fitting)} runs match" if fitting else "No run matches"
         raise InputError(
-            f"{many} {point}; call a run by the mechanism and the value of its parameter, as in"
-            f" {point.name}_{point.value:g}.run, or write a manifest (--manifest)."
+            f"{count} {point}. Name a run after the mechanism and the value of its parameter, such"
+            f" as {point.name}_{point.value:g}.run, or write a manifest (--manifest)."
         )
     return replace(point, run=fitting[0])
 
 
 def _fits(point: RunPoint, name: str) -> bool:
-    """Whether a name has the mechanism as a word of its own, and then the value."""
+    """Return whether a name contains the mechanism as a separate word, and then the value."""
     words = _WORDS.findall(name)
-    wanted = {point.name.casefold(), point.table.mechanism.casefold()}
-    places = [i for i, word in enumerate(words) if word.casefold() in wanted]
-    if not places:
+    labels = {point.name.casefold(), point.table.mechanism.casefold()}
+    positions = [i for i, word in enumerate(words) if word.casefold() in labels]
+    if not positions:
         return False
-    numbers = [float(word) for word in words[places[-1] :] if _NUMBER.fullmatch(word)]
+    numbers = [float(word) for word in words[positions[-1] :] if _NUMBER.fullmatch(word)]
     return not point.parameter or point.value in numbers[:1]
 
 
 def read_manifest(path: Path) -> list[RunPoint]:
-    """Read which run belongs to which variants: a table with the columns variants and run.
+    """Return the points of a manifest: a table with the columns variants and run.
 
-    Columns mechanism, parameter and value say of what the variants are where their file does not,
-    or which of those that the file holds are meant. Paths start from the manifest's folder.
+    The optional columns mechanism, parameter and value describe variants whose file does not, or
+    select from a file with several points. Paths are relative to the manifest's folder.
     """
-    known: dict[Path, tuple[VariantTable, ...]] = {}
-    found = []
+    tables: dict[Path, tuple[VariantTable, ...]] = {}
+    points = []
     for row in read_rows(path, _pick):
-        variants, run, *told = ("" if one is None else str(one).strip() for one in row.values)
+        cells = ["" if cell is None else str(cell).strip() for cell in row.values]
+        variants, run, *labels = cells
         where = row.where(path.name)
         if not variants or not run:
-            raise InputError(f"{where} must name a file of variants and a run; repair it.")
+            raise InputError(f"{where} must name a file of variants and a run. Repair the file.")
         file = path.parent / variants
-        if file not in known:
-            known[file] = read_variants(file)
-        point = point_of(_chosen(known[file], told, where), file)
-        found.append(replace(point, run=path.parent / run))
-    if not found:
-        raise InputError(f"{path.name} is empty; it must name variants and their runs.")
-    return found
+        if file not in tables:
+            tables[file] = read_variants(file)
+        point = point_of(_select_table(tables[file], labels, where), file)
+        points.append(replace(point, run=path.parent / run))
+    if not points:
+        raise InputError(f"{path.name} is empty. Add files of variants and their runs.")
+    return points
 
 
 def _pick(header: Header) -> tuple[int, ...]:
-    places = [header.find((name,)) for name in _MANIFEST]
-    if -1 in places[:2]:
+    columns = [header.find((name,)) for name in _MANIFEST]
+    if -1 in columns[:2]:
         raise InputError(
             f"{header.where} must have the columns variants and run, and may have mechanism,"
-            " parameter and value."
+            " parameter and value. Repair the file."
         )
-    return tuple(places)
+    return tuple(columns)
 
 
-def _chosen(tables: Sequence[VariantTable], told: Sequence[str], where: str) -> VariantTable:
-    """Return the table that a line means, with the names that it gives."""
-    mechanism, parameter, value = told
+def _select_table(
+    tables: Sequence[VariantTable], labels: Sequence[str], where: str
+) -> VariantTable:
+    """Return the table that a line of the manifest selects, with the line's labels."""
+    mechanism, parameter, value = labels
     if len(tables) == 1:
         (only,) = tables
-        named = parameter or only.parameter or ("parameter" if value else "")
+        sweep = parameter or only.parameter or ("parameter" if value else "")
         return replace(
             only,
             mechanism=mechanism or only.mechanism,
-            parameter=named,
+            parameter=sweep,
             value=value or only.value,
         )
     fitting = [
@@ -208,29 +210,31 @@ def _chosen(tables: Sequence[VariantTable], told: Sequence[str], where: str) -> 
     ]
     if len(fitting) != 1:
         raise InputError(
-            f"{where} must say by mechanism and value which one of {len(tables)} results in its"
-            f" file it means; {len(fitting)} fit."
+            f"{where} must select one of the {len(tables)} results in its file by mechanism and"
+            f" value. Got {len(fitting)} matches instead."
         )
     return fitting[0]
 
 
-def _equal(one: str, other: str) -> bool:
+def _equal(first: str, second: str) -> bool:
     try:
-        return float(one) == float(other)
+        return float(first) == float(second)
     except ValueError:
-        return one == other
+        return first == second
 
 
 @dataclass(frozen=True)
 class ScoreInput:
-    """Points, their runs and the judgements, on the same queries in the same order.
+    """Points, their runs and the judgements, with the same queries in the same order.
 
     Attributes
     ----------
     names, texts
-        The queries of the variants of which a relevant document is known.
+        The queries of the variants that have a relevant document.
     unjudged
-        How many others there are; they are left out.
+        Number of other queries, which are omitted.
+    plain
+        The run without protection.
     """
 
     points: tuple[RunPoint, ...]
@@ -243,27 +247,27 @@ class ScoreInput:
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """Most variants of a query, by mechanism: one that finds fewer was asked for as many."""
-        found: dict[str, int] = {}
+        """The largest number of variants of a query, by mechanism: the number requested."""
+        sizes: dict[str, int] = {}
         for point in self.points:
             most = max((len(row) for row in point.table.rows), default=0)
-            found[point.name] = max(most, found.get(point.name, 1))
-        return found
+            sizes[point.name] = max(most, sizes.get(point.name, 1))
+        return sizes
 
     def rows(self, point: RunPoint) -> list[tuple[str, ...]]:
-        """Return the variants of each query; none where the file has none."""
-        held = dict(zip(point.table.ids, point.table.rows, strict=True))
-        return [held.get(name, ()) for name in self.names]
+        """Return the variants of each query, possibly none."""
+        variants = dict(zip(point.table.ids, point.table.rows, strict=True))
+        return [variants.get(name, ()) for name in self.names]
 
     def lists(self, run: Path) -> list[list[str]]:
-        """Return the documents for each query; none where the run has none."""
+        """Return the documents for each query, possibly none."""
         return [self.runs[run].get(name, []) for name in self.names]
 
 
 def material(
     points: Sequence[RunPoint], judgements: Judgements, qrels: str, plain: Path | None = None
 ) -> ScoreInput:
-    """Read the runs, and see that everything is about the same queries."""
+    """Read the runs, and check that all files have the same queries."""
     _check_curves(points)
     originals = _originals(points)
     names = [
@@ -271,22 +275,22 @@ def material(
     ]
     if not names:
         raise InputError(
-            f"{qrels} judges none of the {len(originals):,} queries of the variants; the ids of"
-            " both must be the same: is it of another set of queries?"
+            f"{qrels} judges none of the {len(originals):,} queries of the variants. Both must use"
+            " the same query ids. Check that they belong to the same set of queries."
         )
     for point in points:
         if not {*point.table.ids} & {*names}:
             raise InputError(
-                f"{point.file.name} has no query that the other files have; score the variants of"
-                " one set of queries at a time."
+                f"{point.file.name} has no judged query in common with the other files. Score one"
+                " set of queries at a time."
             )
     paths = dict.fromkeys(point.run for point in points if point.run is not None)
     runs = {path: read_run(path) for path in (*paths, *([plain] if plain else []))}
     for path, run in runs.items():
         if not {*run} & {*names}:
             raise InputError(
-                f"The run {path.name} answers none of the queries of the variants; its ids must"
-                " be theirs: is it of another set of queries?"
+                f"The run {path.name} answers none of the queries of the variants. Both must use"
+                " the same query ids. Check that they belong to the same set of queries."
             )
     texts = tuple(originals[name] for name in names)
     lost = len(originals) - len(names)
@@ -294,28 +298,28 @@ def material(
 
 
 def _check_curves(points: Sequence[RunPoint]) -> None:
-    """See that there is a curve: a score is an area, and one point has none."""
-    places: dict[tuple[str, str], set[float]] = {}
+    """Raise unless there is a curve: a score is an area, so it needs two points."""
+    curves: dict[tuple[str, str], set[float]] = {}
     for point in points:
-        values = places.setdefault((point.name, point.parameter), set())
-        if point.value in values and [one.spec for one in points].count(point.spec) > 1:
-            raise InputError(f"There are variants of {point} twice; keep one of them.")
+        values = curves.setdefault((point.name, point.parameter), set())
+        if point.value in values and [other.spec for other in points].count(point.spec) > 1:
+            raise InputError(f"Variants of {point} occur twice. Keep one of them.")
         values.add(point.value)
-    if all(len(values) < 2 for values in places.values()):
+    if all(len(values) < 2 for values in curves.values()):
         raise InputError(
-            f"A QuIPU score needs a curve, and there is {count_of(len(places), 'mechanism')} with"
-            " one point only; give variants and runs for another value of the parameter, too."
+            f"A QuIPU score needs a curve. Got {count_of(len(curves), 'mechanism')} with one point"
+            " only. Add variants and runs for another value of the parameter."
         )
 
 
 def _originals(points: Sequence[RunPoint]) -> dict[str, str]:
     """Return the text of each query, which must be the same in all files."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for point in points:
         for name, text in zip(point.table.ids, point.table.originals, strict=True):
-            if found.setdefault(name, text) != text:
+            if texts.setdefault(name, text) != text:
                 raise InputError(
-                    f"{point.file.name} has an id that stands for another text in another file;"
-                    " score the variants of one set of queries at a time."
+                    f"{point.file.name} has an id with a different text in another file. Score one"
+                    " set of queries at a time."
                 )
-    return found
+    return texts

@@ -1,4 +1,4 @@
-"""Score variants and runs of somebody's own pipeline: nothing is drawn, all is measured."""
+"""Score variants and runs from any pipeline. Nothing is sampled here, only measured."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from veil.text.vectors.embeddings import Embeddings
 
 @dataclass(frozen=True)
 class AttackerKnowledge:
-    """Who attacks, and with what."""
+    """The attackers, with their query log and word vectors."""
 
     attackers: tuple[str, ...]
     log: QueryLog | None = None
@@ -45,7 +45,7 @@ class AttackerKnowledge:
 
     @cached_property
     def space(self) -> Embeddings:
-        """The word vectors, opened when an attacker asks for them."""
+        """The word vectors, loaded when an attacker needs them."""
         return load_embeddings(self.vectors, self.report)
 
 
@@ -58,37 +58,41 @@ def knowledge(
     as_is: bool = False,
     report: Report = no_progress,
 ) -> AttackerKnowledge:
-    """Read the log; queries that it lacks are added to it, which is said, unless `as_is`."""
+    """Return the attackers with their log. Missing `texts` are added to it, unless `as_is`."""
     attackers = attacker_specs(specs)
     if not attackers:
-        raise ParameterError("There is no risk without an attacker; name one.")
-    asking = next((one for one in attackers if "log" in ATTACKS.parse(one).needs), "")
-    if not asking:
+        raise ParameterError("The risk cannot be measured without an attacker. Add one.")
+    needing = next((spec for spec in attackers if "log" in ATTACKS.parse(spec).needs), "")
+    if not needing:
         return AttackerKnowledge(attackers, None, vectors, (), report)
     if log is None:
-        raise InputError(f"The {asking} attacker needs a log of queries; name it with --log.")
-    given = QueryLog.of(read_log(log))
-    bigger, missing = given.with_queries(texts)
-    end = "an attacker cannot find them, and the risk is a lower bound" if as_is else "added to it"
-    lacking = f"{missing} of the queries were not in the log: {end}."
+        raise InputError(f"The attack {needing} needs a query log. Add one with --log.")
+    original = QueryLog.of(read_log(log))
+    bigger, missing = original.with_queries(texts)
+    end = (
+        ", so an attacker cannot find them, and the risk is a lower bound."
+        if as_is
+        else " and were added to it."
+    )
+    lacking = f"{missing} of the queries were not in the log{end}"
     notes = (lacking,) if missing else ()
-    return AttackerKnowledge(attackers, given if as_is else bigger, vectors, notes, report)
+    return AttackerKnowledge(attackers, original if as_is else bigger, vectors, notes, report)
 
 
 UNKNOWN = Guarantee(
     "none",
     unit="word",
-    caveat="the variants were made elsewhere: what was proved of them, if anything, is not known",
+    caveat="the variants were made elsewhere, so their guarantee, if any, is unknown",
 )
 
-_NOT_TOLD = (
-    "it must know the mechanism, and the file does not name one of Veil's with its parameters."
+_UNNAMED = (
+    "it needs the mechanism, and the file does not name a mechanism of Veil with its parameters."
 )
 
 
 @dataclass(frozen=True)
 class UnknownMechanism:
-    """A mechanism of which a file tells the name, and nobody what is proved."""
+    """A mechanism that a file names, without a known guarantee."""
 
     name: str
     spec: str
@@ -99,20 +103,20 @@ class UnknownMechanism:
 
 
 class FileExperiment(Experiment):
-    """Variants and runs that are there already; attackers guess, and the runs are judged."""
+    """An experiment on existing variants and runs: attackers guess, and the runs are judged."""
 
     words: ClassVar[Vocabulary] = WORDS
     keys = SearchStudy
     mechanisms: ClassVar[Methods] = TEXT_MECHANISMS
     seeded: ClassVar[bool] = False
 
-    def __init__(self, name: str, found: ScoreInput, knows: AttackerKnowledge) -> None:
-        self.material, self.knows = found, knows
-        self.data, self.n = name, len(found.names)
-        self._points = {self._cell_key(i): point for i, point in enumerate(found.points)}
+    def __init__(self, name: str, inputs: ScoreInput, knows: AttackerKnowledge) -> None:
+        self.material, self.knows = inputs, knows
+        self.data, self.n = name, len(inputs.names)
+        self._points = {self._cell_key(i): point for i, point in enumerate(inputs.points)}
         self.study = SearchStudy(
             name=name,
-            mechanism=tuple(Grid(spec=point.spec) for point in found.points),
+            mechanism=tuple(Grid(spec=point.spec) for point in inputs.points),
             attackers=knows.attackers,
         )
 
@@ -121,25 +125,25 @@ class FileExperiment(Experiment):
         return f"protect {number}"
 
     def cells(self) -> list[Cell]:
-        """Return a cell for each point."""
+        """Return one cell per point."""
         return [self._cell(key, point) for key, point in self._points.items()]
 
     def _cell(self, key: str, point: RunPoint) -> Cell:
-        made = UnknownMechanism(point.name, point.spec)
+        mechanism = UnknownMechanism(point.name, point.spec)
         size = self.material.sizes[point.name]
         release = Step("protect", key, point.spec, size)
         steps = [Step("search", f"search {key}", point.spec, size, key, str(point.run), size)]
         for by in self.knows.attackers:
             steps.append(Step("attack", f"{by} {key}", point.spec, size, key, by, size))
-        return Cell(made, point.parameter, point.value, size, release, tuple(steps))
+        return Cell(mechanism, point.parameter, point.value, size, release, tuple(steps))
 
     def plain(self) -> list[Step]:
-        """Return the run without protection, if there is one."""
+        """Return the step of the run without protection, if there is one."""
         path = self.material.plain
         return [Step("plain", "plain", by=str(path))] if path else []
 
     def compute(self, step: Step, of: Result | None = None) -> Result:
-        """Judge a run, or let an attacker guess."""
+        """Judge a run, or run an attack."""
         del of
         if step.kind == "protect":
             return Result(data={"variants": self.material.rows(self._points[step.key])})
@@ -149,71 +153,70 @@ class FileExperiment(Experiment):
         return Result(effectiveness(self.material.judgements, self.material.names, lists))
 
     def _attack(self, point: RunPoint, by: str) -> Result:
-        attacker, known = ATTACKS.parse(by), None
+        attacker, mechanism = ATTACKS.parse(by), None
         if {"mechanism", "space"} & attacker.needs:
             try:
-                known = made_by(point.table)
+                mechanism = made_by(point.table)
             except InputError:
-                return Result(data={"gap": _NOT_TOLD})
+                return Result(data={"gap": _UNNAMED})
         try:
             outcome = attack(
                 self.material.rows(point),
                 self.material.texts,
                 self.knows.log if "log" in attacker.needs else None,
                 attacker,
-                mechanism=known,
-                space=self.knows.space if "space" in attacker.against(known) else None,
+                mechanism=mechanism,
+                space=self.knows.space if "space" in attacker.against(mechanism) else None,
                 report=self.knows.report,
             )
         except (LawError, ParameterError) as error:
             return Result(data={"gap": str(error)})
         return Result.of(outcome)
 
-    def figures(self, cell: Cell | None, step: Step, found: Result) -> Iterator[Figure]:
-        """Yield what a step measured."""
+    def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
+        """Yield the figures that a step measured."""
         del cell
         if step.kind == "protect":
-            rows = zip(self.material.texts, found.data["variants"], strict=True)
-            sent = [folded(text) in map(folded, row) for text, row in rows if row]
-            yield Figure("similarity", IN_CLEAR, np.array(sent, dtype=np.float64), plane=False)
+            rows = zip(self.material.texts, result.data["variants"], strict=True)
+            in_clear = [folded(text) in map(folded, row) for text, row in rows if row]
+            yield Figure("similarity", IN_CLEAR, np.array(in_clear, dtype=np.float64), plane=False)
         elif step.kind == "attack":
-            if "gap" not in found.data:
-                yield from ranked(found.outcome(), step.by, WORDS)
+            if "gap" not in result.data:
+                yield from ranked(result.outcome(), step.by, WORDS)
         else:
-            for measure, values in found.arrays.items():
+            for measure, values in result.arrays.items():
                 yield Figure("utility", measure, values, task="runs")
 
     def facts(self) -> Sequence[tuple[str, str]]:
-        """Return the sizes of what was scored."""
+        """Return the sizes of the input."""
         return (
             ("queries", f"{self.n:,}"),
-            ("variants", count_of(len({one.file for one in self.material.points}), "file")),
+            ("variants", count_of(len({point.file for point in self.material.points}), "file")),
             ("runs", count_of(len(self.material.runs), "file")),
             ("log", f"{len(self.knows.log):,} distinct queries" if self.knows.log else ""),
             ("attackers", ", ".join(self.knows.attackers)),
         )
 
     def notes(self) -> list[str]:
-        """Return what the files lacked."""
+        """Return what is missing in the files."""
         return [*self._lacking(), *self.knows.notes]
 
     def _lacking(self) -> Iterator[str]:
-        found = self.material
-        if found.unjudged:
-            total = self.n + found.unjudged
+        inputs = self.material
+        if inputs.unjudged:
+            total = self.n + inputs.unjudged
             yield (
-                f"Of {found.unjudged} of {total} queries no relevant document is known: they are"
-                " left out."
+                f"{inputs.unjudged} of {total} queries have no relevant document and were omitted."
             )
-        for path in found.runs:
-            if lost := sum(not documents for documents in found.lists(path)):
-                yield f"{path.name} has no answer to {lost} of {self.n} queries: they count 0."
-        for point in found.points:
-            if lost := sum(not row for row in found.rows(point)):
-                yield f"{point} has no variants of {lost} of {self.n} queries."
+        for path in inputs.runs:
+            if lost := sum(not documents for documents in inputs.lists(path)):
+                yield f"{path.name} has no answer to {lost} of {self.n} queries. They count as 0."
+        for point in inputs.points:
+            if lost := sum(not row for row in inputs.rows(point)):
+                yield f"{point} has no variants for {lost} of {self.n} queries."
 
     def remarks(self, results: Results) -> list[str]:
-        """Say where queries left in clear."""
+        """Return which configurations sent queries unprotected."""
         return [unprotected_remarks(results.rows)]
 
 
@@ -229,38 +232,38 @@ def score(
     name: str = "",
     report: Report = no_progress,
 ) -> Results:
-    """Measure the risk of variants by attackers, and the utility of runs by judgements.
+    """Return the risk of variants under attack, and the utility of runs by judgements.
 
     Parameters
     ----------
     points
         Variants with their runs: see `veil.search.score.points`.
     qrels
-        Judgements as TREC writes them.
+        Judgements in TREC's format.
     log, attackers
-        Queries that attackers have; who attacks.
+        The attackers' query log, and the specs of the attacks.
     plain
-        Run of the same pipeline without protection, to compare with.
+        Run of the same pipeline without protection, for comparison.
     as_is
-        Whether originals that the log lacks stay out of it: the risk is then a lower bound.
+        Do not add missing originals to the log. The risk is then a lower bound.
     name
-        What the queries are called in the report; the name of the judgements by default.
+        Name of the queries in the report. Default: the name of the judgements.
     """
     require_file(qrels, "judgements")
     judgements = read_judgements(qrels)
     if not judgements:
         raise InputError(
-            f"{qrels.name} is empty; it must hold judgements: query 0 document grade."
+            f"{qrels.name} is empty. It must contain judgements: query 0 document grade."
         )
-    found = material(points, judgements, qrels.name, plain)
-    knows = knowledge(attackers, log, found.texts, vectors=vectors, as_is=as_is, report=report)
-    experiment = FileExperiment(name or qrels.name.partition(".")[0], found, knows)
+    inputs = material(points, judgements, qrels.name, plain)
+    knows = knowledge(attackers, log, inputs.texts, vectors=vectors, as_is=as_is, report=report)
+    experiment = FileExperiment(name or qrels.name.partition(".")[0], inputs, knows)
     cells, plain_steps = experiment.cells(), experiment.plain()
     steps: list[Step] = [*plain_steps]
     for cell in cells:
         steps += [cell.release, *cell.steps]
-    made: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     for number, step in enumerate(steps):
         report(f"{step.kind} {step.spec}".strip(), number, len(steps))
-        made[step.key] = experiment.compute(step)
-    return gather(experiment, cells, plain_steps, made)
+        results[step.key] = experiment.compute(step)
+    return gather(experiment, cells, plain_steps, results)

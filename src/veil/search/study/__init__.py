@@ -1,1 +1,1 @@
-"""Private search as a domain of `veil.studies`: its keys, its material, its steps, its words."""
+"""Private search as a domain of `veil.studies`: keys, inputs, steps and vocabulary."""

@@ -1,4 +1,4 @@
-"""Private search as an `Experiment`: what the loop of `veil.studies` asks of it."""
+"""Private search as an `Experiment` of `veil.studies`."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -56,11 +56,11 @@ WORDS = Vocabulary(
     elsewhere={"vickreycmp": "vickrey", "vickreymhl": "vickrey", "scramble": "aea"},
     apart=("linkage", "session", "shortlist"),
 )
-_EXAMPLES = 3  # queries of a configuration, and variants of each
+_EXAMPLES = 3  # queries shown for a configuration, and variants of each
 
 
 class SearchExperiment(Experiment):
-    """Queries become variants; engines answer them, attackers guess the query behind them."""
+    """Protect queries, search with their variants, and attack the variants."""
 
     words: ClassVar[Vocabulary] = WORDS
     keys = SearchStudy
@@ -73,7 +73,7 @@ class SearchExperiment(Experiment):
 
     @property
     def data(self) -> str:  # type: ignore[override]
-        """The name of the collection, which is opened then."""
+        """The name of the collection, which this opens."""
         return self.bench.collection.name
 
     @cached_property
@@ -83,7 +83,7 @@ class SearchExperiment(Experiment):
 
     @classmethod
     def settle(cls, study: Any, name: str, folder: Path) -> SearchStudy:  # noqa: ANN401 - its keys
-        """Make paths absolute and write specs in one way."""
+        """Make paths absolute, and normalise specs."""
         settled: dict[str, Any] = {
             key: absolute(getattr(study, key), key, name, folder)
             for key in ("collection", "vectors", "log", "universe")
@@ -93,12 +93,12 @@ class SearchExperiment(Experiment):
         if study.encoder != "none":
             with locate_errors(f"In {name}, 'encoder'"):
                 settled["encoder"] = encoder_spec(study.encoder)
-        made: SearchStudy = study.model_copy(update=settled)
-        return made
+        resolved: SearchStudy = study.model_copy(update=settled)
+        return resolved
 
     @classmethod
     def settle_grid(cls, grid: Grid, where: str, folder: Path) -> Grid:
-        """Make the path of a mechanism's own documents absolute."""
+        """Make the paths in a mechanism's spec absolute."""
         first, _ = next(grid.mechanisms(TEXT_MECHANISMS))
         if index := getattr(first, "index", ""):
             placed = first.model_copy(update={"index": absolute(index, "index", where, folder)})
@@ -112,34 +112,34 @@ class SearchExperiment(Experiment):
 
     @classmethod
     def add_declared_attackers(cls, grid: Grid) -> Grid:
-        """Add the attackers that a mechanism declares to the default ones."""
-        foes = TEXT_MECHANISMS.get(grid.spec.partition("(")[0].strip()).foes
+        """Add the attackers that a mechanism declares to the default attackers."""
+        declared = TEXT_MECHANISMS.get(grid.spec.partition("(")[0].strip()).foes
         usual: tuple[str, ...] = cls.keys.model_fields["attackers"].default
-        if grid.attackers is not None or set(foes) <= set(usual):
+        if grid.attackers is not None or set(declared) <= set(usual):
             return grid
-        return grid.model_copy(update={"attackers": (*usual, *foes)})
+        return grid.model_copy(update={"attackers": (*usual, *declared)})
 
     @classmethod
     def attacker_specs(cls, attackers: Sequence[str]) -> tuple[str, ...]:
-        """Write the encoder of an attacker in one way, too."""
+        """Normalise the specs of attackers, including their encoders."""
         return attacker_specs(attackers)
 
     def trying(
         self, mechanisms: Sequence[str | Component], attackers: Sequence[str | Component] = ()
     ) -> Self:
-        """Open the study with other mechanisms and attackers, which must be registered."""
+        """Return the experiment with other mechanisms and attackers, which must be registered."""
         return type(self)(super().trying(mechanisms, attackers).study)
 
     def cells(self) -> list[Cell]:
-        """Return a cell for each mechanism, value and number of variants."""
+        """Return one cell per mechanism, value and number of variants."""
         return cells(self.bench)
 
     def plain(self) -> list[Step]:
-        """Return the searches without any protection, one per engine."""
+        """Return the steps of plain search, one per engine."""
         return plain_steps(self.bench)
 
     def prepare(self, missing: Sequence[Step]) -> None:
-        """Have tables, indexes, vectors and what attackers need on disk."""
+        """Create tables, indexes, vectors and the attackers' data on disk."""
         for step in missing:
             if step.kind == "protect":
                 self.bench.mechanism(step.spec, step.size)
@@ -153,16 +153,16 @@ class SearchExperiment(Experiment):
             self.bench.prepare(attacker, list(specs))
 
     def compute(self, step: Step, of: Result | None) -> Result:
-        """Protect, search, compare or attack."""
+        """Return the result of a step."""
         return compute(self.bench, step, of)
 
     def figures(self, cell: Cell | None, step: Step, result: Result) -> Iterator[Figure]:
-        """Yield what a step measured."""
+        """Yield the figures that a step measured."""
         del cell
         if step.kind == "protect":
             rows = zip(self.bench.texts, result.data["variants"], strict=True)
-            sent = [folded(text) in map(folded, row) for text, row in rows if row]
-            yield Figure("similarity", IN_CLEAR, np.array(sent, dtype=np.float64), plane=False)
+            in_clear = [folded(text) in map(folded, row) for text, row in rows if row]
+            yield Figure("similarity", IN_CLEAR, np.array(in_clear, dtype=np.float64), plane=False)
         elif step.kind == "attack":
             yield from self._attacked(step, result)
         else:
@@ -174,11 +174,11 @@ class SearchExperiment(Experiment):
     def _attacked(self, step: Step, result: Result) -> Iterator[Figure]:
         whole = step.count == step.size
         if "gap" in result.data or (not whole and step.count in self.study.sizes):
-            return  # it cannot work there, or a cell of its own has that number of variants
+            return  # no result, or a separate cell has that number of variants
         yield from ranked(result.outcome(), step.by, WORDS, whole=whole)
 
     def cost(self, cell: Cell, release: Result) -> Guarantee:
-        """Return what all variants of a query of the usual length cost."""
+        """Return the cost of all variants of a query with the median number of words."""
         mechanism = self.bench.mechanism(str(cell.mechanism), cell.size)
         if isinstance(mechanism, QueryMechanism) and mechanism.whole:
             return whole_cost(mechanism.guarantee, 1)
@@ -188,7 +188,7 @@ class SearchExperiment(Experiment):
         return cell.mechanism.guarantee.compose(usual * cell.size, f"query ({size})")
 
     def examples(self, cell: Cell, release: Result) -> Iterator[Example]:
-        """Yield the first queries that have variants, and some of those."""
+        """Yield the first queries with variants, and some of their variants."""
         shown = 0
         for text, row in zip(self.bench.texts, release.data["variants"], strict=True):
             if row and shown < _EXAMPLES:
@@ -197,32 +197,32 @@ class SearchExperiment(Experiment):
                 yield Example(str(cell.mechanism), text, variants)
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return versions, and the size of everything."""
+        """Return versions and sizes."""
         return list(facts(self.bench))
 
     def notes(self) -> list[str]:
-        """Return what the log lacked."""
+        """Return how many queries were missing in the log."""
         return list(notes(self.bench))
 
     def warnings(self, results: Results) -> list[str]:
-        """Warn where nobody attacked who knows how mechanisms work."""
+        """Warn if no attacker knows how the mechanisms work."""
         tried = {row.attacker for row in results.rows if row.kind in ("risk", "recovery")}
-        if not tried or any("mechanism" in ATTACKS.parse(each).needs for each in tried):
+        if not tried or any("mechanism" in ATTACKS.parse(spec).needs for spec in tried):
             return []
         return [
-            f"Only {', '.join(sorted(tried))} attacked, which do not know how the mechanisms work:"
-            " every risk is a lower bound, and mechanisms do not compare by it. Add 'bayes' to"
-            " the attackers."
+            f"No attacker ({', '.join(sorted(tried))}) knows how the mechanisms work, so every"
+            " risk is a lower bound, and risks of different mechanisms are not comparable. Add"
+            " 'bayes' to the attackers."
         ]
 
     def remarks(self, results: Results) -> list[str]:
-        """Say where queries leave nearly in clear, and what is compared with plain search."""
+        """Return which configurations send queries nearly unprotected, and fair baselines."""
         return [unprotected_remarks(results.rows), *_fair_baselines(results.rows, self.study.k)]
 
 
 def _fair_baselines(rows: Sequence[Row], k: int) -> Iterator[str]:
-    """Compare the most useful configuration with plain search that orders as many documents."""
-    found = {(row.task, row.spec, row.size, row.measure): row.score for row in rows}
+    """Yield the utility of plain search if it re-ranks as many documents as the best variants."""
+    scores = {(row.task, row.spec, row.size, row.measure): row.score for row in rows}
     for task in dict.fromkeys(row.task for row in rows if row.measure == AS_DEEP):
         here = [row for row in rows if row.task == task and row.measure == WORDS.utility.name]
         best = max(
@@ -232,11 +232,11 @@ def _fair_baselines(rows: Sequence[Row], k: int) -> Iterator[str]:
         )
         if best is None:
             continue
-        place = (task, best.spec, best.size)
-        plain = next((row.score for row in here if row.mechanism == PLAIN), float("nan"))
+        cell = (task, best.spec, best.size)
+        baseline = next((row.score for row in here if row.mechanism == PLAIN), float("nan"))
         yield join(
-            f"{task}: plain search puts {count_of(k, 'document')} in order; the variants bring"
-            f" more. With {best.spec} ({best.size} variants, nDCG@10 {best.score:.3f}) it is"
-            f" {found[*place, UNION]:,.0f}; plain search has nDCG@10 {plain:.3f}, and"
-            f" {found[*place, AS_DEEP]:.3f} when it orders as many."
+            f"{task}: plain search re-ranks {count_of(k, 'document')}, while the variants return"
+            f" more: {scores[*cell, UNION]:,.0f} with {best.spec} ({best.size} variants, nDCG@10"
+            f" {best.score:.3f}). Plain search has nDCG@10 {baseline:.3f}, and"
+            f" {scores[*cell, AS_DEEP]:.3f} if it re-ranks as many."
         )

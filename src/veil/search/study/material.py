@@ -1,4 +1,4 @@
-"""The material of a study, opened when it is first needed and once per process."""
+"""The inputs of a study, opened on first use and once per process."""
 
 import hashlib
 from collections.abc import Sequence
@@ -45,41 +45,40 @@ LOGS = (OWN_LOG, WITH_NOUNS)
 
 
 def open_log(name: str, collection: Collection, size: int) -> QueryLog:
-    """Return the log of a study, at most `size` of its queries.
+    """Return the log of a study, with at most `size` queries if `size` is positive.
 
-    ``collection`` has its own; ``collection+wordnet`` has the names of things as well, as people
-    look them up, so that not every query of the log is of the collection's subject.
+    ``collection`` is the log of the collection. ``collection+wordnet`` adds the nouns of WordNet,
+    so that not every query is about the collection's subject. Any other `name` is a file.
     """
     if name not in LOGS:
         return _evenly(QueryLog.of(read_log(name)), size)
     if not collection.log:
         raise InputError(
-            f"The collection {collection.name} has no log of its own; name a file of queries, one"
-            " per line, as the 'log' of the study."
+            f"The collection {collection.name} has no query log. Set the study's 'log' to a file"
+            " with one query per line."
         )
     more = nouns() if name == WITH_NOUNS else ()
     return _evenly(QueryLog.of(chain(collection.log, more)), size)
 
 
 def _evenly(log: QueryLog, size: int) -> QueryLog:
-    """Take queries from the whole length of a log."""
+    """Return `size` queries, evenly spaced over the log."""
     if not 0 < size < len(log):
         return log
-    places = np.arange(size) * len(log) // size
-    return QueryLog(Strings.of(log.texts[int(i)] for i in places), log.counts[places])
+    rows = np.arange(size) * len(log) // size
+    return QueryLog(Strings.of(log.texts[int(i)] for i in rows), log.counts[rows])
 
 
 HALF, LOG, PASSAGES, TITLES = "half", "log", "passages", "titles"
-OWN_TABLES = (HALF, LOG, PASSAGES, TITLES)  # universes that a study has by itself
+OWN_TABLES = (HALF, LOG, PASSAGES, TITLES)  # candidate texts that a study provides
 
 
 class StudyTables:
-    """Gives mechanisms of a study the universe that they name.
+    """Provides the candidate texts that the mechanisms of a study name.
 
-    ``half`` is every second query of the log, without those of the study: most of what is asked
-    is then not in the table. ``log`` is all of it. How often a query is asked is estimated, as for
-    the tables that are built in. ``passages`` and ``titles`` are those of the
-    collection.
+    ``half`` is every second query of the log without the study's queries, so most queries are not
+    in the table. ``log`` is the whole log. The popularity of queries is estimated, as for the
+    built-in tables. ``passages`` and ``titles`` are those of the collection.
     """
 
     def __init__(
@@ -93,23 +92,26 @@ class StudyTables:
         self._queries, self._report = queries, report
 
     def settled(self, mechanism: TextMechanism, size: int, universe: str = "") -> TextMechanism:
-        """Return a mechanism that can be used as it is: its universe is a folder or a file.
+        """Return the mechanism with its candidate texts as a folder or file.
 
-        In a study a group has as many texts as there are variants.
+        In a study, a cover group has as many texts as there are variants.
         """
         if isinstance(mechanism, Blind) and mechanism.source in OWN_TABLES:
-            made = {"source": str(self._file(mechanism.source)), "count": size}
-            return mechanism.model_copy(update=made)
+            source = {"source": str(self._file(mechanism.source)), "count": size}
+            return mechanism.model_copy(update=source)
         if isinstance(mechanism, Cover):
             mechanism = with_universe(mechanism, universe)
             if mechanism.table in OWN_TABLES:
                 folder = self._table(mechanism, size)
-                left = {"table": str(folder), "tracks": None, "cell": None, "words": None}
-                return mechanism.model_copy(update=left)
+                table = {"table": str(folder), "tracks": None, "cell": None, "words": None}
+                return mechanism.model_copy(update=table)
         return mechanism
 
-    def named(self, mechanism: TextMechanism, size: int, universe: str = "") -> str:
-        """Name a universe by its content, without building anything; "" for all others."""
+    def content_key(self, mechanism: TextMechanism, size: int, universe: str = "") -> str:
+        """Return a key of the content of the mechanism's candidate texts, or "" without any.
+
+        No table is built.
+        """
         if isinstance(mechanism, Cover):
             mechanism = with_universe(mechanism, universe)
         name = getattr(mechanism, "table", None) or getattr(mechanism, "source", "")
@@ -120,7 +122,7 @@ class StudyTables:
         return ""
 
     def source(self, size: int) -> str:
-        """Name what so many blind texts are taken from: half of the log, or titles; or nothing."""
+        """Return a source of at least `size` texts for blind: half of the log, titles, or ""."""
         for name in (HALF, TITLES):
             with suppress(InputError):
                 if len(self._universe(name)) >= size:
@@ -131,8 +133,8 @@ class StudyTables:
         cell = CELL if mechanism.cell is None else mechanism.cell
         words = WORDS if mechanism.words is None else mechanism.words
         size = -(-size // mechanism.ahead)
-        told = f"{BUILD} {self._digest(mechanism.table)} {size} {cell} {words}"
-        mark = hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
+        description = f"{BUILD} {self._digest(mechanism.table)} {size} {cell} {words}"
+        mark = hashlib.blake2b(description.encode(), digest_size=12).hexdigest()
         folder = cache_folder() / "cover" / f"study-{mark}"
         try:
             open_table(folder)
@@ -157,32 +159,32 @@ class StudyTables:
 
     def _universe(self, name: str) -> Universe:
         if name not in self._universes:
-            self._universes[name] = self._made(name)
+            self._universes[name] = self._build_universe(name)
         return self._universes[name]
 
     @cached_property
     def _universes(self) -> dict[str, Universe]:
         return {}
 
-    def _made(self, name: str) -> Universe:
+    def _build_universe(self, name: str) -> Universe:
         documents = self._collection.documents
         if name in (PASSAGES, TITLES):
             texts = documents.passages if name == PASSAGES else titles_of(documents)
             return Universe.of(texts, f"{self._collection.name}, {name}", counted=False)
         if self._log is None:
             raise InputError(
-                f"The universe '{name}' of cover needs a log of queries; name one as the 'log' of"
-                " the study, or take passages, titles, or wordnet."
+                f"The cover table '{name}' needs a query log. Set the study's 'log', or use"
+                " passages, titles or wordnet."
             )
         if name == LOG:
             return Universe.of(self._log.texts, "the log").estimated()
-        asked = set(map(fold_text, self._queries))
-        others = [text for text in self._log.texts if fold_text(text) not in asked]
+        queries = set(map(fold_text, self._queries))
+        others = [text for text in self._log.texts if fold_text(text) not in queries]
         return Universe.of(others[::2], "half of the log").estimated()
 
 
 def with_universe(mechanism: Cover, universe: str) -> Cover:
-    """Put the universe of the study in place of the default one."""
+    """Return the mechanism with the study's table instead of the default one."""
     usual = Cover.model_fields["table"].default
     if universe and mechanism.table == usual:
         return mechanism.model_copy(update={"table": universe})
@@ -193,12 +195,12 @@ def _keep(table: Table, folder: Path) -> None:
     try:
         table.save(folder)
     except InputError:
-        if not folder.is_dir():  # another process may have been faster
+        if not folder.is_dir():  # unless another process has saved it
             raise
 
 
 _TABLES = (*OWN_TABLES, *BUILT_IN)
-_NAMED = {  # what needs no path, by key
+_BUILT_IN_NAMES = {  # values that are not paths, by key
     "vectors": tuple(VECTORS),
     "log": LOGS,
     "table": _TABLES,
@@ -208,18 +210,18 @@ _NO_DATASETS = ("vectors", "table", "universe")
 
 
 def absolute(value: str, key: str, where: str, folder: Path) -> str:
-    """Make the path of a file absolute; a name stays as it is."""
-    names = _NAMED.get(key, NAMES)
+    """Return the absolute path of a file or folder. Built-in names are not changed."""
+    names = _BUILT_IN_NAMES.get(key, NAMES)
     if value in names or (key not in _NO_DATASETS and value.startswith("irds:")):
         return value
-    with suppress(OSError, ValueError):  # no such name can be
+    with suppress(OSError, ValueError):  # not a valid path
         path = (folder / value).resolve()
         if path.exists():
             return str(path)
-    known = ", ".join((*filter(None, names), *(() if key in _NO_DATASETS else ("irds:ID",))))
+    options = ", ".join((*filter(None, names), *(() if key in _NO_DATASETS else ("irds:ID",))))
     raise InputError(
-        f"The '{key}' of {where} is neither a name ({known}) nor a file or folder that is"
-        f" there. Got {value[:80]!r} instead."
+        f"The '{key}' of {where} must be one of {options}, or an existing file or folder. Got"
+        f" {value[:80]!r} instead."
     )
 
 
@@ -239,7 +241,7 @@ class StudyMaterial:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The queries of the study: those with judgements, taken evenly."""
+        """The ids of the study's queries, evenly spaced among those with a relevant document."""
         judgements = self.collection.judgements
         judged = [
             name
@@ -249,10 +251,10 @@ class StudyMaterial:
         if not judged:
             raise InputError(
                 f"The collection {self.collection.name} has no query with a relevant document, so"
-                " that no utility can be measured; choose one that has."
+                " utility cannot be measured. Choose another collection."
             )
-        wanted = min(self.study.queries or len(judged), len(judged))
-        return tuple(judged[i * len(judged) // wanted] for i in range(wanted))
+        count = min(self.study.queries or len(judged), len(judged))
+        return tuple(judged[i * len(judged) // count] for i in range(count))
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -266,9 +268,9 @@ class StudyMaterial:
 
     @cached_property
     def _log(self) -> tuple[QueryLog, int]:
-        found = open_log(self.study.log, self.collection, self.study.log_size)
-        bigger, missing = found.with_queries(self.texts)
-        return (bigger if self.study.add_queries_to_log else found), missing
+        log = open_log(self.study.log, self.collection, self.study.log_size)
+        bigger, missing = log.with_queries(self.texts)
+        return (bigger if self.study.add_queries_to_log else log), missing
 
     @property
     def log(self) -> QueryLog:
@@ -277,7 +279,7 @@ class StudyMaterial:
 
     @cached_property
     def tables(self) -> StudyTables:
-        """What mechanisms take from the log or the collection of the study."""
+        """The candidate texts from the log or the collection of the study."""
         try:
             log: QueryLog | None = self.log
         except InputError:
@@ -285,75 +287,75 @@ class StudyMaterial:
         return StudyTables(self.collection, log, self.texts, self._report)
 
     def mechanism(self, spec: str, size: int) -> TextMechanism:
-        """Build a mechanism, with the universe of the study where it names that."""
+        """Return the mechanism of a spec, with the study's candidate texts if it names them."""
         return self.tables.settled(mechanism(spec), size, self.study.universe)
 
     @property
     def missing(self) -> int:
-        """Number of distinct queries that the log did not hold."""
+        """Number of distinct queries that are missing in the log."""
         return self._log[1]
 
     @cached_property
     def encoder(self) -> Encoder | None:
-        """What re-ranks, and measures how near two texts are."""
-        chosen = self.study.encoder
-        return None if chosen == "none" else encoder(chosen, self._report)
+        """The encoder that re-ranks results and measures similarity."""
+        spec = self.study.encoder
+        return None if spec == "none" else encoder(spec, self._report)
 
     @cached_property
     def synonyms(self) -> bool:
-        """Whether METEOR knows synonyms: decided once, before anything is computed.
+        """Whether METEOR uses synonyms: decided once, before anything is computed.
 
-        WordNet is fetched where a mechanism needs it, else used if it is there.
+        WordNet is downloaded if a mechanism needs it. Otherwise it is used if it is present.
         """
         names = {grid.spec.partition("(")[0].strip() for grid in self.study.mechanism}
         needed = any("wordnet" in mechanism_class(name).needs for name in names)
         if needed and not wordnet_folder().is_dir():
-            with suppress(VeilError):  # it is told when the mechanism is run
+            with suppress(VeilError):  # reported when the mechanism runs
                 wordnet(report=self._report)
         return wordnet_folder().is_dir()
 
     def encoder_key(self, spec: str) -> str:
-        """Return what names an encoder together with its weights."""
+        """Return the key of an encoder and its weights."""
         return encoder(spec, self._report).key
 
     def engine(self, spec: str) -> Engine:
-        """Open an engine over the collection; it must be on this machine."""
+        """Return an engine over the collection. It must be on this machine."""
         if spec not in self._engines:
             opened = ENGINES.parse(spec).open(self.collection, self._report)
             if opened.network:
                 raise ParameterError(
-                    f"The releases of a study are seeded and not private, so that {spec} is not"
-                    " asked over the network; name an engine on this machine, such as bm25."
+                    f"The releases of a study are seeded and not private, so they cannot be sent"
+                    f" to {spec} over the network. Use an engine on this machine, such as bm25."
                 )
             self._engines[spec] = opened
         return self._engines[spec]
 
     def reranker(self, spec: str) -> Reranker | None:
-        """Return what orders the answers of an engine by the true query."""
+        """Return the re-ranker for the answers of an engine, or None."""
         if self.encoder is None:
             return None
         letters = self.study.letters
         return reranker(self.encoder, self.engine(spec), self._report, letters=letters)
 
     def prepare(self, attacker: str, specs: Sequence[str]) -> None:
-        """Have on disk what an attacker needs against these mechanisms."""
-        chosen = ATTACKS.parse(attacker)
-        knows = "mechanism" in chosen.needs
+        """Create the data on disk that an attacker needs against these mechanisms."""
+        attack = ATTACKS.parse(attacker)
+        knows = "mechanism" in attack.needs
         attacked = [mechanism(spec) for spec in specs] if knows else []
-        words = [one for one in attacked if isinstance(one, WordMechanism)]
-        with suppress(LawError, ParameterError):  # a gap, when the attack is made
+        words = [target for target in attacked if isinstance(target, WordMechanism)]
+        with suppress(LawError, ParameterError):  # reported as a gap when the attack runs
             prepare(
-                chosen,
+                attack,
                 words,
                 self.texts,
-                self.log if "log" in chosen.needs else None,
+                self.log if "log" in attack.needs else None,
                 self.space if words else None,
                 self._report,
             )
 
     @cached_property
     def query_digest(self) -> str:
-        """Digest of the names and texts of the queries."""
+        """Digest of the ids and texts of the queries."""
         return digest([*self.names, "", *self.texts])
 
     @cached_property
@@ -367,7 +369,7 @@ class StudyMaterial:
         return digest([self.collection.documents.digest, *judged])
 
     def index_digest(self, name: str) -> str:
-        """Return the digest of the documents of a collection: that of the study, or another."""
+        """Return the digest of the documents of any collection."""
         if name == self.study.collection:
             return self.collection.documents.digest
         if name not in self._digests:
@@ -376,12 +378,12 @@ class StudyMaterial:
 
     @cached_property
     def log_digest(self) -> str:
-        """Digest of the log and of how often each query is in it."""
+        """Digest of the queries in the log and their counts."""
         return digest([*self.log.texts, "", *map(str, self.log.counts.tolist())])
 
     @cached_property
     def space_digest(self) -> str:
-        """Digest of the words and of their vectors."""
-        made = hashlib.sha256(digest(self.space.words).encode())
-        made.update(np.ascontiguousarray(self.space.vectors).data)
-        return made.hexdigest()
+        """Digest of the words and their vectors."""
+        content = hashlib.sha256(digest(self.space.words).encode())
+        content.update(np.ascontiguousarray(self.space.vectors).data)
+        return content.hexdigest()

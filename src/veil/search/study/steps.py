@@ -1,8 +1,8 @@
-"""The cells of a study and the steps of each, named by all that changes their result.
+"""The cells of a study, and their steps.
 
-What a study consists of: cells, and the steps of each, named by all that changes their result.
-A cell is one mechanism with its parameters and a number of variants. Its steps are computed and
-kept one by one, so that a new attacker or engine needs nothing but its own steps::
+A cell is one mechanism with its parameters and a number of variants. The key of a step contains
+everything that changes its result. Steps are computed and stored separately, so a new attacker or
+engine only adds its own steps::
 
     protect -> search (per engine), similarity, attack (per attacker and number of variants)
 """
@@ -34,7 +34,7 @@ from veil.text.mechanisms.catalogue import TEXT_MECHANISMS
 from veil.text.mechanisms.mechanism import QueryMechanism, TextMechanism
 from veil.text.protect import protect
 
-_TAGGERS = {  # what `veil.text.select` calls them, and the packages that hold program and data
+_TAGGERS = {  # name in `veil.text.select`: packages of the tagger and its data
     "pos": ("textblob",),
     "nltk": ("nltk",),
     "spacy": ("spacy", "en_core_web_sm"),
@@ -43,62 +43,62 @@ _OF_QUERIES = ("textblob", "nltk")  # tagger, reader of WordNet
 
 
 def inputs(mechanism: TextMechanism, bench: StudyMaterial, size: int = 1) -> dict[str, object]:
-    """Name all that decides what a mechanism makes of a text, but for the draws.
+    """Return everything except the seed that decides a mechanism's output.
 
-    Files are named by their content, wherever they lie. A mechanism of whole queries opens by
-    itself what it needs; all that it can open is named.
+    Files are identified by their content, not by their path. Mechanisms of whole queries open
+    their own data, so everything that they may open is included.
     """
-    found: dict[str, object] = {}
-    if index := getattr(mechanism, "index", ""):  # it works with documents of its own
+    facts: dict[str, object] = {}
+    if index := getattr(mechanism, "index", ""):  # it searches its own documents
         mechanism = mechanism.model_copy(update={"index": bench.index_digest(index)})
-        found["terms"] = ANALYSER
-    found["mechanism"] = str(mechanism)
-    if made := bench.tables.named(mechanism, size, bench.study.universe):
-        found["table"] = made
+        facts["terms"] = ANALYSER
+    facts["mechanism"] = str(mechanism)
+    if universe := bench.tables.content_key(mechanism, size, bench.study.universe):
+        facts["table"] = universe
     if "vectors" in mechanism.needs:
-        found["vectors"] = [bench.space.name, bench.space_digest]
+        facts["vectors"] = [bench.space.name, bench.space_digest]
         select = str(getattr(mechanism, "select", ""))
         packages = _TAGGERS.get(select.partition(":")[0], ())
     else:
-        found["wordnet"] = wordnet_folder().name
+        facts["wordnet"] = wordnet_folder().name
         packages = _OF_QUERIES
     if packages:
-        found["packages"] = [f"{name} {installed(name)}" for name in packages]
-    return found
+        facts["packages"] = [f"{name} {installed(name)}" for name in packages]
+    return facts
 
 
 def installed(package: str) -> str:
-    """Return the version of a package, or "" where it is not installed."""
+    """Return the version of a package, or "" if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
         return ""
 
 
-VERSIONS = {  # a change of what a step computes needs a new number
+VERSIONS = {  # increase the number when the result of a step changes
     "plain": 2,
     "protect": 1,
     "search": 2,
     "similarity": 2,
     "attack": 4,
 }
-_MEASURES = {"jaccard", "cosine", "bleu", "meteor", "N_w", "S_w"}  # what version 2 computes
+_MEASURES = {"jaccard", "cosine", "bleu", "meteor", "N_w", "S_w"}  # those of version 2
 AS_DEEP = "nDCG@10 of plain search, as deep"  # as the union of the lists of all variants
 UNION = "documents in the union"
-# Attackers that are not watched as the variants grow.
+# Attackers that run with all variants only, not with growing numbers of them.
 APART = ("crossencoder", "judge", "linkage", "rerun", "session", "shortlist", "topic")
 
 
 def plain_steps(bench: StudyMaterial) -> list[Step]:
-    """Return the searches without any protection, one per engine: what utility is measured by."""
+    """Return the steps of plain search, one per engine: the baseline of utility."""
     return _distinct(
-        Step("plain", _key("plain", _searched(bench, each)), by=each)
-        for each in bench.study.engine
+        Step("plain", _key("plain", _searched(bench, engine)), by=engine)
+        for engine in bench.study.engine
     )
 
 
 def cells(bench: StudyMaterial) -> list[Cell]:
-    """Return all cells of a study."""
+    """Return the cells of a study."""
     return [
         _cell(bench, mechanism, grid, value, size)
         for size in dict.fromkeys(bench.study.sizes)
@@ -108,10 +108,10 @@ def cells(bench: StudyMaterial) -> list[Cell]:
 
 
 def _blind(bench: StudyMaterial, size: int) -> Iterator[Grid]:
-    """Yield what every plane is measured by: texts that do not depend on the query."""
+    """Yield the grid of blind, a baseline whose texts do not depend on the query."""
     study = bench.study
-    told = {grid.spec.partition("(")[0].strip() for grid in study.mechanism}
-    if study.blind and "blind" not in told and (source := bench.tables.source(size)):
+    mechanisms = {grid.spec.partition("(")[0].strip() for grid in study.mechanism}
+    if study.blind and "blind" not in mechanisms and (source := bench.tables.source(size)):
         yield Grid(spec=f"blind(source={source}, count={size})", attackers=study.all_attackers)
 
 
@@ -132,17 +132,17 @@ def _cell(
 
 
 def _distinct(steps: Iterable[Step]) -> list[Step]:
-    """Return each step once: what has the same key is the same work, whatever it is called."""
-    found: dict[str, Step] = {}
+    """Return each step once. Steps with the same key do the same work."""
+    distinct: dict[str, Step] = {}
     for step in steps:
-        found.setdefault(step.key, step)
-    return list(found.values())
+        distinct.setdefault(step.key, step)
+    return list(distinct.values())
 
 
 def _steps(
     bench: StudyMaterial, protect: Step, attackers: Sequence[str], *, whole: bool
 ) -> Iterator[Step]:
-    """Yield what is done with the variants of a cell; those of a `whole` group come together."""
+    """Yield the steps on the variants of a cell. A `whole` group is attacked as a whole only."""
     spec, size, of = protect.spec, protect.size, protect.key
     for engine in bench.study.engine:
         key = _key("search", {"of": of, **_searched(bench, engine)})
@@ -153,35 +153,35 @@ def _steps(
         compared["measures"] = more
     key = _key("similarity", compared)
     yield Step("similarity", key, spec, size, of, "wordnet" if synonyms else "", size)
-    for each in attackers:
-        attacker = ATTACKS.parse(each)
-        known = {"of": of, "attacker": str(attacker)}
+    for attack_spec in attackers:
+        attacker = ATTACKS.parse(attack_spec)
+        params = {"of": of, "attacker": str(attacker)}
         if "log" in attacker.needs:
-            known["log"] = bench.log_digest
+            params["log"] = bench.log_digest
         if isinstance(attacker, EncoderAttack):
-            known["encoder"] = bench.encoder_key(attacker.encoder)
+            params["encoder"] = bench.encoder_key(attacker.encoder)
         if attacker.reads:
-            known["reads"] = attacker.reads
+            params["reads"] = attacker.reads
         growing = attacker.name not in APART and size == max(bench.study.sizes) and not whole
         for count in bench.study.counts if growing else (size,):
-            key = _key("attack", {**known, "count": count})
-            yield Step("attack", key, spec, size, of, each, count)
+            key = _key("attack", {**params, "count": count})
+            yield Step("attack", key, spec, size, of, attack_spec, count)
 
 
 def _searched(bench: StudyMaterial, engine: str) -> dict[str, object]:
-    chosen = ENGINES.parse(engine)
-    found: dict[str, object] = {
+    spec = ENGINES.parse(engine)
+    params: dict[str, object] = {
         "queries": bench.query_digest,
         "collection": bench.collection_digest,
-        "engine": str(chosen),
+        "engine": str(spec),
         "encoder": _encoder_key(bench),
         "k": bench.study.k,
     }
     if bench.study.letters:
-        found["letters"] = bench.study.letters
-    if own := getattr(chosen, "encoder", ""):
-        found["vectors"] = bench.encoder_key(own)
-    return found
+        params["letters"] = bench.study.letters
+    if own := getattr(spec, "encoder", ""):
+        params["vectors"] = bench.encoder_key(own)
+    return params
 
 
 def _encoder_key(bench: StudyMaterial) -> str:
@@ -199,7 +199,7 @@ _PACKAGES = (
 
 
 def facts(material: StudyMaterial) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a name and a value; one that is empty is not shown."""
+    """Yield pairs of name and value. Empty values are not shown."""
     study, documents = material.study, len(material.collection.documents)
     yield from ((name, installed(name)) for name in _PACKAGES)
     yield "collection", f"{material.collection.name}, {documents:,} documents"
@@ -219,31 +219,31 @@ def facts(material: StudyMaterial) -> Iterator[tuple[str, str]]:
 
 
 def notes(material: StudyMaterial) -> Iterator[str]:
-    """Yield sentences that a reader of the figures must know."""
+    """Yield notes that a reader of the figures needs."""
     if _uses_log(material) and material.missing:
         lacking = f"{material.missing} of the queries were not in the log"
         yield (
             f"{lacking} and were added to it."
             if material.study.add_queries_to_log
-            else f"{lacking}: an attacker cannot find them, and the risk is a lower bound."
+            else f"{lacking}, so an attacker cannot find them, and the risk is a lower bound."
         )
 
 
 def _weights(material: StudyMaterial) -> str:
-    """Name the weights of a model of Hugging Face, whose name may stand for others later."""
-    found = material.encoder
-    return found.key if found is not None and found.key.startswith("huggingface ") else ""
+    """Return the key of Hugging Face weights, since a name may get other weights later."""
+    model = material.encoder
+    return model.key if model is not None and model.key.startswith("huggingface ") else ""
 
 
 def _uses_log(material: StudyMaterial) -> bool:
-    return any("log" in ATTACKS.parse(each).needs for each in material.study.all_attackers)
+    return any("log" in ATTACKS.parse(spec).needs for spec in material.study.all_attackers)
 
 
 Rows = Sequence[Sequence[str]]  # the variants of each query
 
 
 def compute(material: StudyMaterial, step: Step, of: Result | None) -> Result:
-    """Compute a step; `of` holds the variants that it works on."""
+    """Return the result of a step. `of` contains the variants that it works on."""
     rows: Rows = () if of is None else of.data["variants"]
     if step.kind == "protect":
         return _protect(material, step)
@@ -255,38 +255,38 @@ def compute(material: StudyMaterial, step: Step, of: Result | None) -> Result:
 
 
 def _protect(material: StudyMaterial, step: Step) -> Result:
-    """Draw the variants from a stream of the step's own, whoever computes it and when.
+    """Draw variants from a random stream that depends only on the seed and the step's key.
 
-    A query of which nothing would be protected is not sent: it has no variants.
+    A query without a protected word is not sent, so it has no variants.
     """
-    chosen = material.mechanism(step.spec, step.size)
-    space = material.space if "vectors" in chosen.needs else None
+    mechanism = material.mechanism(step.spec, step.size)
+    space = material.space if "vectors" in mechanism.needs else None
     rng = stream(material.study.seed, int(step.key[:16], 16))
-    made = protect(
-        material.texts, chosen, space, step.size, max_chars=MAX_QUERY, in_clear=True, rng=rng
+    variants = protect(
+        material.texts, mechanism, space, step.size, max_chars=MAX_QUERY, in_clear=True, rng=rng
     )
     rows = [
-        [str(one) for one in row] if words else []
-        for row, words in zip(made, made.protected, strict=True)
+        [str(variant) for variant in row] if words else []
+        for row, words in zip(variants, variants.protected, strict=True)
     ]
-    return Result({"protected": np.array(made.protected, dtype=np.int64)}, {"variants": rows})
+    return Result({"protected": np.array(variants.protected, dtype=np.int64)}, {"variants": rows})
 
 
 def _search(material: StudyMaterial, step: Step, rows: Rows) -> Result:
-    """Ask an engine with the variants, or with the queries themselves, and judge what comes.
+    """Query an engine with the variants, or with the queries themselves, and judge the results.
 
-    Plain search is also judged at the depth of the union of all lists: the encoder then puts as
-    many documents in order. An engine elsewhere is not asked for so many.
+    Plain search is also judged at the depth of the union of all lists, where the encoder re-ranks
+    as many documents, but not for an engine on a network.
     """
     engine, order = material.engine(step.by), material.reranker(step.by)
-    plain = step.kind == "plain"
+    baseline = step.kind == "plain"
     lists, pools, deep = [], [], []
     for number, text in enumerate(material.texts):
-        sent = [Released(text)] if plain else [Seeded(one) for one in rows[number]]
-        ranking, answers = ask(text, sent, engine, material.study.k, order)
+        queries = [Released(text)] if baseline else [Seeded(row) for row in rows[number]]
+        ranking, answers = ask(text, queries, engine, material.study.k, order)
         lists.append(ranking.list(0))
         pools.append({answers.items[i] for i in np.unique(answers.index) if i >= 0})
-        if not plain and not leaves(engine):
+        if not baseline and not leaves(engine):
             own, _ = ask(text, [Released(text)], engine, plain_depth(answers), order)
             deep.append(own.list(0))
     judgements = material.collection.judgements
@@ -299,15 +299,15 @@ def _search(material: StudyMaterial, step: Step, rows: Rows) -> Result:
 
 
 def _similarity(material: StudyMaterial, step: Step, rows: Rows) -> Result:
-    """Compare the variants with the queries; whether METEOR knows synonyms is settled before."""
-    chosen = material.mechanism(step.spec, step.size)
+    """Compare the variants with the queries. The step fixes whether METEOR uses synonyms."""
+    mechanism = material.mechanism(step.spec, step.size)
     arrays = measure_all(
         material.texts,
         rows,
         encoder=material.encoder,
         thesaurus=wordnet() if step.by else None,
-        mechanism=chosen,
-        vectors=material.space if "vectors" in chosen.needs else None,
+        mechanism=mechanism,
+        vectors=material.space if "vectors" in mechanism.needs else None,
     )
     return Result(arrays, {"synonyms": bool(step.by)})
 
@@ -315,18 +315,18 @@ def _similarity(material: StudyMaterial, step: Step, rows: Rows) -> Result:
 def _attack(material: StudyMaterial, step: Step, rows: Rows) -> Result:
     """Attack the first variants of each query.
 
-    An attacker that cannot work against a mechanism leaves its reason. Any other error is no
-    result: it may have gone the next time.
+    If an attacker does not apply to a mechanism, the result is the reason. Other errors are not
+    stored, because they may be transient.
     """
     attacker = ATTACKS.parse(step.by)
     knows = bool({"mechanism", "space"} & attacker.needs)
-    known = material.mechanism(step.spec, step.size) if knows else None
+    mechanism = material.mechanism(step.spec, step.size) if knows else None
     scene = Scene(
         variants=tuple(tuple(row[: step.count]) for row in rows),
         originals=material.texts,
         log=material.log if "log" in attacker.needs else None,
-        mechanism=known,
-        space=material.space if "space" in attacker.against(known) else None,
+        mechanism=mechanism,
+        space=material.space if "space" in attacker.against(mechanism) else None,
     )
     try:
         outcome = attacker.run(scene)

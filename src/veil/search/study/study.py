@@ -1,8 +1,7 @@
-"""The keys of a study of private search, its specs, and the studies that need no file.
+"""The keys of a study of private search, its specs, and the built-in studies.
 
-One spelling for every spec of a study, however it was written.
-Two specs of the same thing become the same text, which is parsed back to that thing. What a spec
-names in turn, the encoder of an attacker or of an engine, is parsed as well.
+Specs are normalised: two specs of the same component become the same string, including the
+encoder that an attacker or engine names.
 """
 
 import math
@@ -25,34 +24,34 @@ from veil.text.attacks import ATTACKS
 
 
 class SearchStudy(Study):
-    """What is measured.
+    """The keys of a study of private search.
 
     Attributes
     ----------
     collection
         A name, ``irds:ID``, or a path.
     queries
-        At most so many, taken evenly among those with judgements; 0 for all.
+        Maximum number of queries, evenly spaced among those with judgements; 0 for all.
     log, log_size
-        ``collection`` (its own log), ``collection+wordnet`` (and the names of WordNet's nouns),
-        ``irds:ID``, or a file of one query per line; at most so many distinct queries of it,
-        taken evenly, 0 for all.
+        ``collection`` (its log), ``collection+wordnet`` (with the nouns of WordNet),
+        ``irds:ID``, or a file with one query per line; and the maximum number of distinct
+        queries, evenly spaced, 0 for all.
     engine, encoder
-        What is asked, one or several; what re-ranks, or ``none``.
+        Search engines, one or several; encoder that re-ranks, or ``none``.
     letters
-        Weight of the words and letters that a result shares with the query, beside the encoder:
-        0 in a study unless it says otherwise, 0.2 in ``veil search`` and on the search page.
+        Weight of the words and letters that a result shares with the query, added to the score of
+        the encoder. The default is 0 here, and 0.2 in ``veil search`` and on the search page.
     sizes, k
-        Numbers of variants, and results of each.
+        Numbers of variants, and results per variant.
     universe
-        What the table of ``cover`` is made of where its spec names none: ``half`` (every second
-        query of the log, without those of the study), ``log``, ``passages`` or ``titles`` (of the
-        collection), ``icd10cm``, ``wordnet``, or a folder that ``veil cover build`` wrote.
+        Candidate texts of ``cover`` if its spec names no table: ``half`` (every second query of
+        the log, without those of the study), ``log``, ``passages`` or ``titles`` (of the
+        collection), ``icd10cm``, ``wordnet``, or a folder written by ``veil cover build``.
     attackers
-        Who attacks. Unless they are named: one that compares texts, one that knows the law of the
-        mechanism, and those that a mechanism declares to know how it works.
+        Specs of attacks. The default is one that compares texts, one that knows the distribution
+        of the mechanism, and those that a mechanism declares because they know how it works.
     blind
-        Whether every plane has a point that nothing is learnt from: fixed texts of the log.
+        Add a point that reveals nothing to every plane: fixed texts from the log.
     """
 
     collection: str = "icd10cm"
@@ -74,7 +73,7 @@ class SearchStudy(Study):
 
 
 def engine_specs(specs: Iterable[str]) -> tuple[str, ...]:
-    """Return the specs of engines, each once.
+    """Return the normalised specs of engines, without duplicates.
 
     >>> engine_specs(["bm25", "bm25()", "dense(encoder='minilm()')"])
     ('bm25', 'dense')
@@ -83,7 +82,7 @@ def engine_specs(specs: Iterable[str]) -> tuple[str, ...]:
 
 
 def attacker_specs(specs: Iterable[str]) -> tuple[str, ...]:
-    """Return the specs of attackers, each once.
+    """Return the normalised specs of attackers, without duplicates.
 
     >>> attacker_specs(["bayes", "bayes(prior='uniform')", "inference(encoder='wordllama')"])
     ('bayes', 'inference(encoder=wordllama)')
@@ -92,31 +91,31 @@ def attacker_specs(specs: Iterable[str]) -> tuple[str, ...]:
 
 
 def encoder_spec(spec: str) -> str:
-    """Return the spec of an encoder; one of Hugging Face is its name, if that has a slash.
+    """Return the normalised spec of an encoder. For Hugging Face it is a model name with a slash.
 
     >>> encoder_spec("huggingface(model='facebook/contriever')"), encoder_spec("minilm()")
     ('facebook/contriever', 'minilm')
     """
-    chosen = parse_encoder(spec)
-    short = short_spec(chosen)
-    model = str(getattr(chosen, "model", ""))
+    component = parse_encoder(spec)
+    short = short_spec(component)
+    model = str(getattr(component, "model", ""))
     return model if "/" in model and short == f"huggingface(model={model})" else short
 
 
 def _spelt(component: Component) -> Component:
-    """Return a component whose encoder is named in the one way, too."""
-    named = getattr(component, "encoder", None)
-    if isinstance(named, str):
-        return component.model_copy(update={"encoder": encoder_spec(named)})
+    """Return the component with the spec of its encoder normalised."""
+    spec = getattr(component, "encoder", None)
+    if isinstance(spec, str):
+        return component.model_copy(update={"encoder": encoder_spec(spec)})
     return component
 
 
-# Every mechanism faces the same attackers where they can work, so that the risks compare; only
-# reconstruct would take too long against santext and tem, whose every word needs its normaliser.
-# To certify a risk of 5 % takes at least 72 queries. The first run searches the nearest words of
-# all words for intersect, some minutes once. The local corpus of fea is the one that is searched.
-# The table of cover is made of half of the log, without the queries; blind texts are added to
-# every plane by themselves.
+# Every mechanism faces the same attackers where they apply, so that risks are comparable. Only
+# reconstruct is left out against santext and tem: they need a normaliser for every word, which
+# takes too long. Certifying a risk of 5 % takes at least 72 queries. The first run computes the
+# nearest words of all words for intersect, which takes some minutes once. The local corpus of fea
+# is the searched collection. The table of cover is built from half of the log, without the
+# queries. A blind point is added to every plane automatically.
 _DEFAULT = """
 name = "icd10cm"
 collection = "icd10cm"
@@ -188,7 +187,7 @@ values = [8, 12, 16]
 attackers = ["inference(encoder=wordllama)", "rerun"]
 """
 
-# Nothing that must be prepared for all words of the vocabulary: a first look is short.
+# No mechanism here needs preparation for the whole vocabulary, so the study is quick.
 _DEMO = """
 name = "demo"
 collection = "icd10cm"
@@ -224,54 +223,54 @@ def _study(text: str, name: str) -> SearchStudy:
 
 IN_CLEAR = "in clear"  # share of queries one of whose variants is the query itself
 OFTEN = 0.1  # share of queries one of whose variants is the query itself
-CLEAR = 0.9  # from this share of kept words, or of queries found at once, a text is all but clear
+CLEAR = 0.9  # share of unchanged words, or of first guesses, from which a text is nearly clear
 
 
 def unprotected_remarks(rows: Sequence[Row]) -> Markup:
-    """Say with which mechanisms, and values of their parameters, that happens."""
-    kept = [row for row in rows if row.kind == "similarity" and row.measure == IN_CLEAR]
-    if kept:
-        return _sent(rows, kept)
-    kept = [row for row in rows if row.kind == "similarity" and row.measure == "jaccard"]
+    """Return a remark on the configurations that send queries unprotected or nearly so."""
+    measured = [row for row in rows if row.kind == "similarity" and row.measure == IN_CLEAR]
+    if measured:
+        return _in_clear_remark(rows, measured)
+    measured = [row for row in rows if row.kind == "similarity" and row.measure == "jaccard"]
     why = f"at least {percent(CLEAR)} of the words are shared with the query (Jaccard)"
-    if not kept:
-        kept = [row for row in rows if row.kind == "risk" and row.measure == "lazy"]
-        why = f"at least {percent(CLEAR)} of the queries are guessed at once"
-    if not kept:
-        return join("Whether queries go out nearly in clear was not measured.")
-    told = _above(rows, kept, CLEAR)
-    if not told:
+    if not measured:
+        measured = [row for row in rows if row.kind == "risk" and row.measure == "lazy"]
+        why = f"the first guess is right for at least {percent(CLEAR)} of the queries"
+    if not measured:
+        return join("It was not measured whether queries are sent nearly in clear.")
+    affected = _above(rows, measured, CLEAR)
+    if not affected:
         return join(f"No configuration sends queries nearly in clear ({why}).")
-    return join("Queries leave ", tag("strong", "nearly in clear"), f" with {told}: {why}.")
+    return join("Queries are sent ", tag("strong", "nearly in clear"), f" with {affected}: {why}.")
 
 
-def _sent(rows: Sequence[Row], kept: Sequence[Row]) -> Markup:
-    """Say where the query itself is among its variants."""
-    told = _above(rows, kept, OFTEN)
-    if not told:
+def _in_clear_remark(rows: Sequence[Row], measured: Sequence[Row]) -> Markup:
+    """Return a remark on the configurations whose variants contain the query itself."""
+    affected = _above(rows, measured, OFTEN)
+    if not affected:
         return join(
-            "No configuration sends the query itself among its variants for"
-            f" {percent(OFTEN)} of the queries or more."
+            f"No configuration sends the query itself as a variant for {percent(OFTEN)} of the"
+            " queries or more."
         )
     return join(
-        "Queries leave ", tag("strong", "in clear"), f" with {told}: for {percent(OFTEN)} of them"
-        " or more one of the variants is the query itself."
+        "Queries are sent ", tag("strong", "in clear"), f" with {affected}: one of the variants is"
+        f" the query itself for {percent(OFTEN)} of the queries or more."
     )  # fmt: skip
 
 
-def _above(rows: Sequence[Row], kept: Sequence[Row], limit: float) -> str:
-    """Name the mechanisms, and the values of their parameters, that reach `limit`."""
-    named = names(rows)
+def _above(rows: Sequence[Row], measured: Sequence[Row], limit: float) -> str:
+    """Return the mechanisms and parameter values that reach `limit`, as text."""
+    labels = names(rows)
     values: dict[str, list[Row]] = {}
-    for row in kept:
+    for row in measured:
         if row.mechanism != PLAIN and row.score >= limit:
-            values.setdefault(named[key(row), 0], []).append(row)
-    return ", ".join(_span(name, found) for name, found in values.items())
+            values.setdefault(labels[key(row), 0], []).append(row)
+    return ", ".join(_span(name, cells) for name, cells in values.items())
 
 
-def _span(name: str, found: Sequence[Row]) -> str:
-    values = sorted({row.value for row in found})
-    parameter = found[0].parameter
+def _span(name: str, cells: Sequence[Row]) -> str:
+    values = sorted({row.value for row in cells})
+    parameter = cells[0].parameter
     if not parameter or not all(map(math.isfinite, values)):
         return name
     if len(values) == 1:

@@ -1,4 +1,4 @@
-"""Search by vectors over a local collection."""
+"""Vector search over a local collection."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -12,14 +12,13 @@ from veil.corpus.lexical import top
 from veil.data.fetch import Report, no_progress
 from veil.encoders.catalogue import encoder
 from veil.encoders.vectors import document_vectors
-from veil.search.engines.engine import check_call
-from veil.search.engines.local.collection import LocalSpec, local_ranking
+from veil.search.engines.engine import LocalSpec, check_call, local_ranking
 
 _BLOCK = 64 * 2**20  # bytes of scores at a time
 
 
 class DenseEngine:
-    """Exact inner products with every document, in blocks; stays on this machine."""
+    """Rank every document by its exact inner product with the query, on this machine."""
 
     network = False
 
@@ -29,17 +28,17 @@ class DenseEngine:
         self._encoder = encoder
 
     def search(self, queries: Sequence[Released], k: int) -> Ranking:
-        """Answer all queries with their nearest documents."""
+        """Return the nearest documents of each query."""
         check_call(queries, k, network=False)
         lists: list[Ids] = []
         scores: list[Floats] = []
         step = max(1, _BLOCK // (4 * len(self._vectors)))
         for start in range(0, len(queries), step):
-            asked = self._encoder.encode(queries[start : start + step], "query")
-            for every in asked @ self._vectors.T:
-                best = top(every, k)
+            vectors = self._encoder.encode(queries[start : start + step], "query")
+            for products in vectors @ self._vectors.T:
+                best = top(products, k)
                 lists.append(best)
-                scores.append(every[best].astype(np.float64))
+                scores.append(products[best].astype(np.float64))
         return local_ranking(self.collection, lists, scores, k)
 
 
@@ -55,14 +54,14 @@ class Dense(LocalSpec):
     name: ClassVar[str] = "dense"
 
     encoder: Annotated[
-        str, Field(description="which encoder: minilm, wordllama, or a Hugging Face name")
+        str, Field(description="encoder: minilm, wordllama, or a Hugging Face name")
     ] = "minilm"
 
     def open(
         self, collection: Collection | None = None, report: Report = no_progress
     ) -> DenseEngine:
-        """Encode the documents, or open the vectors kept with the collection."""
-        chosen = self.chosen(collection)
+        """Encode the documents, or open the vectors saved with the collection."""
+        source = self.resolve_collection(collection)
         model = encoder(self.encoder, report)
-        vectors = document_vectors(chosen.documents.passages, model, chosen.vectors_folder, report)
-        return DenseEngine(chosen, vectors.vectors, model)
+        vectors = document_vectors(source.documents.passages, model, source.vectors_folder, report)
+        return DenseEngine(source, vectors.vectors, model)

@@ -1,4 +1,4 @@
-"""Search by the words of a query in an inverted index: BM25 and TF-IDF."""
+"""BM25 and TF-IDF over an inverted index."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -11,8 +11,7 @@ from veil.core.types import Floats, Ids, Ranking, Released, Singles
 from veil.corpus.collection import Collection
 from veil.corpus.lexical import Lexical, top
 from veil.data.fetch import Report, no_progress
-from veil.search.engines.engine import check_call
-from veil.search.engines.local.collection import LocalSpec, local_ranking
+from veil.search.engines.engine import LocalSpec, check_call, local_ranking
 
 try:
     import bm25s
@@ -23,7 +22,7 @@ except ImportError:
 
 
 class LexicalEngine:
-    """Adds up the weights of a query's terms, document by document; stays on this machine."""
+    """Rank documents by the summed weights of the query's terms, on this machine."""
 
     network = False
 
@@ -40,7 +39,7 @@ class LexicalEngine:
         self._scorer.nonoccurrence_array = None
 
     def search(self, queries: Sequence[Released], k: int) -> Ranking:
-        """Answer all queries; documents that share no term with one are not listed for it."""
+        """Return the best documents of each query, only documents with one of its terms."""
         check_call(queries, k, network=False)
         lists: list[Ids] = []
         scores: list[Floats] = []
@@ -50,10 +49,10 @@ class LexicalEngine:
                 lists.append(np.empty(0, dtype=np.int64))
                 scores.append(np.empty(0))
                 continue
-            every = self._scorer.get_scores_from_ids(terms)
-            best = top(every, k, above=0.0)
+            totals = self._scorer.get_scores_from_ids(terms)
+            best = top(totals, k, above=0.0)
             lists.append(best)
-            scores.append(every[best].astype(np.float64))
+            scores.append(totals[best].astype(np.float64))
         return local_ranking(self.collection, lists, scores, k)
 
 
@@ -71,18 +70,18 @@ class BM25(LocalSpec):
 
     name: ClassVar[str] = "bm25"
 
-    k1: Annotated[float, Field(ge=0, le=100, description="how soon repetition stops counting")] = (
-        1.2
-    )
-    b: Annotated[float, Field(ge=0, le=1, description="how much long documents lose")] = 0.75
+    k1: Annotated[
+        float, Field(ge=0, le=100, description="term frequency saturation; larger saturates later")
+    ] = 1.2
+    b: Annotated[float, Field(ge=0, le=1, description="strength of length normalisation")] = 0.75
 
     def open(
         self, collection: Collection | None = None, report: Report = no_progress
     ) -> LexicalEngine:
-        """Build the inverted index, or open the one kept with the collection."""
-        chosen = self.chosen(collection)
-        lexical = chosen.lexical(report)
-        return LexicalEngine(chosen, lexical, lexical.weights("bm25", self.k1, self.b))
+        """Build the inverted index, or open the index saved with the collection."""
+        source = self.resolve_collection(collection)
+        lexical = source.lexical(report)
+        return LexicalEngine(source, lexical, lexical.weights("bm25", self.k1, self.b))
 
 
 class TfIdf(LocalSpec):
@@ -91,7 +90,7 @@ class TfIdf(LocalSpec):
     .. math:: w(t, d) = (1 + \ln tf) \ln(1 + n/df)
 
     A query's terms weigh :math:`\ln(1 + n/df)` for each occurrence. Documents are scaled to unit
-    length, the query is not: that would change no order.
+    length. The query is not, because that would not change the order.
 
     References
     ----------
@@ -103,7 +102,7 @@ class TfIdf(LocalSpec):
     def open(
         self, collection: Collection | None = None, report: Report = no_progress
     ) -> LexicalEngine:
-        """Build the inverted index, or open the one kept with the collection."""
-        chosen = self.chosen(collection)
-        lexical = chosen.lexical(report)
-        return LexicalEngine(chosen, lexical, lexical.weights("tfidf"))
+        """Build the inverted index, or open the index saved with the collection."""
+        source = self.resolve_collection(collection)
+        lexical = source.lexical(report)
+        return LexicalEngine(source, lexical, lexical.weights("tfidf"))

@@ -1,1 +1,1 @@
-"""Engines on a network: the untrusted side, which cannot name an original text."""
+"""Engines on a network: the untrusted side, which has no access to original texts."""

@@ -1,4 +1,4 @@
-"""Connections that end with a deadline, at whatever stage, and read no more than a limit."""
+"""Connections with one deadline for all stages, and a limit on the bytes read."""
 
 import base64
 import functools
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
-CONNECT = 5.0  # seconds for one address of a host
-MAX_HEAD = 2**17  # bytes of the head of an answer
+CONNECT = 5.0  # seconds per address of a host
+MAX_HEAD = 2**17  # bytes of the response headers
 
 
 class TooMuchError(Exception):
-    """More came than is read."""
+    """The answer exceeds its size limit."""
 
 
 class Deadline:
@@ -35,97 +35,97 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
 
-    def left(self, most: float = float("inf")) -> float:
-        """Return the seconds left, at most `most`; raise when there are none."""
-        left = self._end - time.monotonic()
-        if left <= 0:
+    def remaining(self, most: float = float("inf")) -> float:
+        """Return the remaining seconds, at most `most`. Raise `TimeoutError` if there are none."""
+        seconds = self._end - time.monotonic()
+        if seconds <= 0:
             raise TimeoutError
-        return min(left, most)
+        return min(seconds, most)
 
 
 NEVER = Deadline(math.inf)
 
 
 class TimedSocket(io.RawIOBase):
-    """A socket, read and written until the deadline; it does not close the socket.
+    """A socket that is read and written until the deadline. It does not close the socket.
 
-    No more than `most` bytes are read, and of these no more than a few as the head of an answer.
+    At most `most` bytes are read, and at most `MAX_HEAD` of them as response headers.
     """
 
     def __init__(self, sock: socket.socket, deadline: Deadline, most: int = MAX_HEAD) -> None:
         super().__init__()
         self._sock = sock
         self._deadline = deadline
-        self._left = self._most = most
+        self._quota = self._most = most
 
     def readable(self) -> bool:
-        """Tell `io` that this can be read."""
+        """Return True, as `io` expects of a readable stream."""
         return True
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
-        """Read what there is; a byte now and then does not put the deadline off."""
-        self._sock.settimeout(self._deadline.left())
+        """Read the available bytes. A slow trickle of bytes does not extend the deadline."""
+        self._sock.settimeout(self._deadline.remaining())
         count = self._sock.recv_into(buffer)
-        self._left -= count
-        if self._left < 0:
+        self._quota -= count
+        if self._quota < 0:
             raise TooMuchError
         return count
 
     def sendall(self, data: bytes) -> None:
-        """Send everything."""
+        """Send all of `data`."""
         while data:
-            self._sock.settimeout(self._deadline.left())
+            self._sock.settimeout(self._deadline.remaining())
             data = data[self._sock.send(data) :]
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """Give `http.client` something to read lines from."""
+        """Return a buffered reader, as `http.client` expects."""
         del mode  # always bytes, read only
         return io.BufferedReader(self)
 
     def response(self, method: str) -> http.client.HTTPResponse:
-        """Read the head of an answer."""
-        self._left = MAX_HEAD
+        """Read the response headers."""
+        self._quota = MAX_HEAD
         answer = http.client.HTTPResponse(cast(Any, self), method=method)
         try:
             answer.begin()
         except TooMuchError:
             raise http.client.HTTPException from None
-        self._left += self._most - MAX_HEAD
+        self._quota += self._most - MAX_HEAD
         if (answer.length or 0) > self._most:
             raise TooMuchError
         return answer
 
 
 class HttpProxy(NamedTuple):
-    """A proxy of the environment."""
+    """An HTTP proxy from the environment."""
 
     host: str
     port: int
-    auth: str  # value of Proxy-Authorization, or nothing
+    auth: str  # value of Proxy-Authorization, or ""
 
 
 def proxy_for(scheme: str, host: str, port: int) -> HttpProxy | None:
-    """Return the proxy that the environment names for a host; none for this machine."""
+    """Return the proxy that the environment names for a host, or None. This machine needs none."""
     if _loopback(host) or urllib.request.proxy_bypass(f"{host}:{port}"):
         return None
-    named = urllib.request.getproxies()
-    url = named.get(scheme) or named.get("all")
+    proxies = urllib.request.getproxies()
+    url = proxies.get(scheme) or proxies.get("all")
     if not url:
         return None
     try:
         parts = urllib.parse.urlsplit(url if "://" in url else f"http://{url}")
-        found, at = parts.hostname, parts.port or 80
+        proxy_host, proxy_port = parts.hostname, parts.port or 80
     except ValueError:
-        found = None
-    if found is None or parts.scheme != "http":
+        proxy_host = None
+    if proxy_host is None or parts.scheme != "http":
         raise ParameterError(
-            f"The {scheme} proxy of the environment must be of the form http://host:port; change"
-            f" {scheme.upper()}_PROXY, or name the engine's host in NO_PROXY."
+            f"The {scheme} proxy in the environment must have the form http://host:port. Change"
+            f" {scheme.upper()}_PROXY, or add the engine's host to NO_PROXY."
         )
     user, password = (
         urllib.parse.unquote(part or "") for part in (parts.username, parts.password)
     )
-    return HttpProxy(found, at, basic(f"{user}:{password}") if user else "")
+    return HttpProxy(proxy_host, proxy_port, basic(f"{user}:{password}") if user else "")
 
 
 def basic(credentials: str) -> str:
@@ -134,12 +134,12 @@ def basic(credentials: str) -> str:
 
 
 def dial(host: str, port: int, deadline: Deadline) -> socket.socket:
-    """Connect to the first address of a host that takes the connection."""
+    """Connect to the first address of a host that accepts the connection."""
     failure: OSError = OSError()
     for family, kind, protocol, _, address in _addresses(host, port, deadline):
         sock = socket.socket(family, kind, protocol)
         try:
-            sock.settimeout(deadline.left(CONNECT))
+            sock.settimeout(deadline.remaining(CONNECT))
             sock.connect(address)
         except BaseException as error:
             sock.close()
@@ -154,7 +154,7 @@ def dial(host: str, port: int, deadline: Deadline) -> socket.socket:
 def tunnel(
     sock: socket.socket, host: str, port: int, proxy: HttpProxy, deadline: Deadline
 ) -> bool:
-    """Ask a proxy to pass everything on to a host; False if it will not."""
+    """Open a tunnel to a host through a proxy. Return False if the proxy refuses."""
     name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     head = [f"CONNECT {name} HTTP/1.1", f"Host: {name}"]
     head += [f"Proxy-Authorization: {proxy.auth}"] if proxy.auth else []
@@ -164,8 +164,8 @@ def tunnel(
 
 
 def encrypt(sock: socket.socket, host: str, deadline: Deadline) -> ssl.SSLSocket:
-    """Wrap a connection in TLS and check whose certificate it is."""
-    sock.settimeout(deadline.left())
+    """Return the connection wrapped in TLS, with the certificate verified for `host`."""
+    sock.settimeout(deadline.remaining())
     return _context().wrap_socket(sock, server_hostname=host)
 
 
@@ -178,7 +178,7 @@ Address = tuple[Any, Any, int, str, Any]
 
 
 def _addresses(host: str, port: int, deadline: Deadline) -> list[Address]:
-    """Look a name up in a thread of its own: the system's look-up knows no deadline."""
+    """Look up a host name in a separate thread, because the system's look-up has no timeout."""
     box: queue.SimpleQueue[list[Address] | OSError] = queue.SimpleQueue()
 
     def look_up() -> None:
@@ -189,12 +189,12 @@ def _addresses(host: str, port: int, deadline: Deadline) -> list[Address]:
 
     threading.Thread(target=look_up, daemon=True).start()
     try:
-        found = box.get(timeout=deadline.left())
+        answer = box.get(timeout=deadline.remaining())
     except queue.Empty:
         raise TimeoutError from None
-    if isinstance(found, OSError):
-        raise found
-    return found
+    if isinstance(answer, OSError):
+        raise answer
+    return answer
 
 
 def _loopback(host: str) -> bool:

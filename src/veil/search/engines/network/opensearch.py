@@ -1,4 +1,4 @@
-"""OpenSearch and Elasticsearch, by their ``_search`` interface."""
+"""OpenSearch and Elasticsearch, through their ``_search`` endpoint."""
 
 import json
 import re
@@ -21,9 +21,9 @@ Name = Annotated[str, shaped(rf"({_FIELD})?", "the name of a field, or ''")]
 class OpenSearch(Remote):
     """Full-text search of one index, one request for each query.
 
-    Queries never share a request (``_msearch``), and nothing in a request but the query differs
-    from one to the next. `title` and `text` are the fields that come back with each document;
-    `fields` are those that are searched, with weights such as ``title^2,text``.
+    Queries never share a request (``_msearch``), and requests differ only in the query. `title`
+    and `text` are the fields returned with each document; `fields` are the fields to search, with
+    weights such as ``title^2,text``.
     """
 
     name: ClassVar[str] = "opensearch"
@@ -42,18 +42,18 @@ class OpenSearch(Remote):
     title: Name = Field(default="title", description="field with the title; '' for none")
     text: Name = Field(default="text", description="field with the text; '' for none")
     match: Literal["any", "all"] = Field(
-        default="any", description="whether a document must hold any or all words of the query"
+        default="any", description="whether a document must contain any or all words of the query"
     )
     auth: Auth = ""
     timeout: Timeout = 15.0
     megabytes: Megabytes = 0
 
     def require_reachable(self) -> None:
-        """Connect and send nothing."""
+        """Connect without sending a query."""
         require_connection(self.url, self.timeout)
 
     def ask(self, query: Released, k: int) -> list[Hit]:
-        """Send one query, and return what the server lists."""
+        """Send one query and return the hits."""
         answer = exchange(
             "POST",
             f"{self.url.rstrip('/')}/{urllib.parse.quote(self.index, safe='')}/_search",
@@ -87,7 +87,7 @@ class OpenSearch(Remote):
 
 
 def _fault(answer: Answer) -> str:
-    """Return the type of the server's error, never its reason: that quotes the query."""
+    """Return the type of the server's error, never its reason, which quotes the query."""
     kind = follow(parse(answer.body), "error.type") if answer.status >= 400 else None
-    known = isinstance(kind, str) and re.fullmatch(r"[a-z_]{1,60}_exception", kind)
-    return str(kind) if known else ""
+    quotable = isinstance(kind, str) and re.fullmatch(r"[a-z_]{1,60}_exception", kind)
+    return str(kind) if quotable else ""

@@ -1,4 +1,4 @@
-"""PostgreSQL full text search."""
+"""PostgreSQL full-text search."""
 
 import ipaddress
 import os
@@ -36,72 +36,66 @@ except ImportError as error:
 MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")  # weakest first
 
 
-def mode_of(given: Mapping[str, object], declared: str) -> str:
+def mode_of(settings: Mapping[str, object], declared: str) -> str:
     """Return libpq's sslmode for a connection.
 
-    What is declared counts. With ``auto`` it is what the connection string says, or the
-    environment; on the way to another machine it is at least ``require``, whatever these say.
-
-    Parameters
-    ----------
-    given
-        The connection string, taken apart.
-    declared
-        The parameter of the engine.
+    `declared`, the engine's parameter, takes precedence. With ``auto`` the mode comes from
+    `settings` (the parsed connection string) or the environment, but is at least ``require`` if
+    the connection leaves this machine.
     """
     if declared != "auto":
         return declared
-    asked = str(given.get("sslmode") or os.environ.get("PGSSLMODE") or "prefer")
-    if asked not in MODES:
-        return "require"  # libpq would refuse it, or take it from somewhere else
-    return asked if stays_here(given) else max(asked, "require", key=MODES.index)
+    mode = str(settings.get("sslmode") or os.environ.get("PGSSLMODE") or "prefer")
+    if mode not in MODES:
+        return "require"  # libpq would refuse the mode, or read it from another source
+    return mode if stays_here(settings) else max(mode, "require", key=MODES.index)
 
 
-def stays_here(given: Mapping[str, object]) -> bool:
-    """Tell whether all places that libpq may connect to are on this machine, for sure.
+def stays_here(settings: Mapping[str, object]) -> bool:
+    """Return whether every host that libpq may connect to is certainly this machine.
 
-    A service can name any host, and so counts as another machine.
+    A service can name any host, so it counts as another machine.
     """
-    if given.get("service") or given.get("servicefile") or os.environ.get("PGSERVICE"):
+    if settings.get("service") or settings.get("servicefile") or os.environ.get("PGSERVICE"):
         return False
     hosts, addresses = (
-        str(given.get(name) or os.environ.get(variable) or "").split(",")
+        str(settings.get(name) or os.environ.get(variable) or "").split(",")
         for name, variable in (("host", "PGHOST"), ("hostaddr", "PGHOSTADDR"))
     )
-    places = zip_longest(addresses, hosts, fillvalue="")
-    return all(_is_here((address or host).strip()) for address, host in places)
+    targets = zip_longest(addresses, hosts, fillvalue="")
+    return all(_is_here((address or host).strip()) for address, host in targets)
 
 
-def _is_here(place: str) -> bool:
-    if not place or place.startswith(("/", "@")) or place == "localhost":
-        return True  # a socket, or the machine itself; the default is one of them
+def _is_here(target: str) -> bool:
+    if not target or target.startswith(("/", "@")) or target == "localhost":
+        return True  # a Unix socket or this machine; libpq's default is one of the two
     try:
-        return ipaddress.ip_address(place).is_loopback
+        return ipaddress.ip_address(target).is_loopback
     except ValueError:
         return False
 
 
-_LOOK = 0.02  # seconds from one look at a connection to the next
-_RECEIVED = 128  # place of tcpi_bytes_received in Linux's struct tcp_info
+_INTERVAL = 0.02  # seconds between two checks of a connection
+_RECEIVED = 128  # offset of tcpi_bytes_received in Linux's struct tcp_info
 
 
 @contextmanager
 def watched(number: int, seconds: float, most: int, failure: type[Exception]) -> Iterator[None]:
-    """Cut a connection after some seconds or bytes: a server need not keep to any limit.
+    """Close a connection after `seconds` or `most` bytes, because a server may ignore limits.
 
-    Bytes are counted where the system tells them: on Linux, over TCP.
+    Bytes are counted only on Linux over TCP.
 
     Parameters
     ----------
     number
         The file descriptor of the connection.
     failure
-        What the library raises when its connection is cut.
+        The exception that the library raises when its connection is closed.
 
     Raises
     ------
     TimeoutError, TooMuchError
-        In place of that failure.
+        Instead of `failure`.
     """
     with closing(socket.socket(fileno=socket.dup(number))) as sock:
         ended, reasons = threading.Event(), list[Exception]()
@@ -120,12 +114,12 @@ def watched(number: int, seconds: float, most: int, failure: type[Exception]) ->
 
 
 def received(sock: socket.socket) -> int:
-    """Return how many bytes came so far; 0 where that is not told."""
+    """Return the number of bytes received so far, or 0 if the system does not report it."""
     if sys.platform != "linux":
         return 0
     try:
-        told = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED + 8)
-        (count,) = struct.unpack_from("=Q", told, _RECEIVED)
+        tcp_info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED + 8)
+        (count,) = struct.unpack_from("=Q", tcp_info, _RECEIVED)
     except (OSError, struct.error):
         return 0
     return int(count)
@@ -140,37 +134,37 @@ def _watch(
 ) -> None:
     try:
         while received(sock) <= most:
-            if ended.wait(deadline.left(_LOOK)):
+            if ended.wait(deadline.remaining(_INTERVAL)):
                 return
         reasons.append(TooMuchError())
     except TimeoutError as late:
         reasons.append(late)
-    with suppress(OSError):  # it is gone already
+    with suppress(OSError):  # already closed
         sock.shutdown(socket.SHUT_RDWR)
 
 
-_MEANING = {  # by SQLSTATE: the server's own messages quote the query
-    "42501": "does not let this user read the table",
-    "42703": "has no such column; check 'id', 'title', 'text' and 'vector'",
-    "42704": "has no such text search configuration; check the 'config' parameter",
-    "42804": "cannot search that column; check the 'vector' parameter",
-    "42883": "cannot search that column; check the 'vector' parameter",
-    "42P01": "has no such table; check the 'table' parameter",
+_MEANING = {  # by SQLSTATE: the server's messages quote the query
+    "42501": "does not allow this user to read the table",
+    "42703": "has no such column: check 'id', 'title', 'text' and 'vector'",
+    "42704": "has no such text search configuration: check the 'config' parameter",
+    "42804": "cannot search that column: check the 'vector' parameter",
+    "42883": "cannot search that column: check the 'vector' parameter",
+    "42P01": "has no such table: check the 'table' parameter",
     "57014": "did not finish in time",
 }
 _AGAIN = ("08", "40", "53", "57")  # classes: connection, rollback, resources, operator
 _BYTES = 2**20  # of any answer
-_BYTES_PER_ITEM = 4 * (MAX_ID + MAX_TITLE + MAX_TEXT)  # a character has at most four
+_BYTES_PER_ITEM = 4 * (MAX_ID + MAX_TITLE + MAX_TEXT)  # a character takes at most four bytes
 
 
 def _check_dsn(dsn: str) -> str:
     try:
-        given = conninfo.conninfo_to_dict(dsn)
+        settings = conninfo.conninfo_to_dict(dsn)
     except psycopg.Error:
-        raise PydanticCustomError("dsn", "must be a connection string of PostgreSQL") from None
-    if any(key in given for key in ("password", "sslpassword")):
+        raise PydanticCustomError("dsn", "must be a PostgreSQL connection string") from None
+    if any(key in settings for key in ("password", "sslpassword")):
         raise PydanticCustomError(
-            "dsn", "must hold no password; use PGPASSWORD, a .pgpass file or a service"
+            "dsn", "must not contain a password. Use PGPASSWORD, a .pgpass file or a service"
         )
     return dsn
 
@@ -182,18 +176,18 @@ Table = Annotated[str, shaped(rf"{_NAME}(\.{_NAME})?", "a name such as documents
 
 
 class Postgres(Remote):
-    r"""Full text search of one table, over a connection of its own for each query.
+    r"""Full-text search of one table, with a new connection for each query.
 
-    Documents are ranked by ``ts_rank``, equal ones by their name.
+    Documents are ranked by ``ts_rank``, ties by id.
 
-    Each query is one read-only transaction with a time limit. What is not in `dsn` comes from the
-    usual places (``PGHOST``, ``PGPASSWORD``, ``.pgpass``, a service); note that the name of the
-    user of this machine is what the server is told if no other is given.
+    Each query is one read-only transaction with a time limit. Settings that `dsn` lacks come from
+    the usual sources (``PGHOST``, ``PGPASSWORD``, ``.pgpass``, a service). Without a user name,
+    the server receives the login name of this machine's user.
 
-    With `sslmode` ``auto`` a connection to another machine is encrypted or not made, whatever
-    `dsn`, the environment or a service say; stricter modes that they name count. Sockets and the
-    loopback are left to them. ``require`` does not check whose certificate it is; ``verify-full``
-    does.
+    With `sslmode` ``auto``, a connection to another machine is always encrypted, even if `dsn`,
+    the environment or a service names a weaker mode; stricter modes apply. For Unix sockets and
+    the loopback, the named mode applies. ``require`` does not verify the certificate;
+    ``verify-full`` does.
     """
 
     name: ClassVar[str] = "postgres"
@@ -205,23 +199,23 @@ class Postgres(Remote):
         examples=["host=localhost dbname=library"],
     )
     table: Table = Field(
-        description="name of the table or view, with its schema if need be",
+        description="name of the table or view, with its schema if needed",
         examples=["documents"],
     )
-    id: Name = Field(default="id", description="column with the name of a document")
+    id: Name = Field(default="id", description="column with the id of a document")
     title: NoName = Field(default="", description="column with the title; '' for none")
     text: Name = Field(default="text", description="column with the text")
     vector: NoName = Field(
-        default="", description="column of type tsvector to search; '' makes one of the text"
+        default="", description="column of type tsvector to search; '' computes it from the text"
     )
     config: Name = Field(default="english", description="text search configuration")
     match: Literal["any", "all"] = Field(
-        default="any", description="whether a document must hold any or all words of the query"
+        default="any", description="whether a document must contain any or all words of the query"
     )
     sslmode: Literal["auto", "disable", "prefer", "require", "verify-ca", "verify-full"] = Field(
         default="auto",
         validate_default=True,
-        description="encryption; auto: at least 'require', but for sockets and the loopback",
+        description="encryption; auto: at least 'require', except for sockets and the loopback",
     )
     timeout: Timeout = 15.0
 
@@ -234,21 +228,21 @@ class Postgres(Remote):
         return mode
 
     def require_reachable(self) -> None:
-        """Connect, as the user of the database, and ask nothing."""
+        """Connect as the database user, without sending a query."""
         self._connect().close()
 
     def ask(self, query: Released, k: int) -> list[Hit]:
-        """Send one query, and return what the server lists."""
+        """Send one query and return the hits."""
         try:
             rows = self._rows(query, k)
             hits = [hit(label(name), score, title, text) for name, score, title, text in rows]
         except (psycopg.Error, TimeoutError, TooMuchError, ValueError) as error:
             raise self._failure(error) from None
-        return [each for each in hits if each.id]
+        return [item for item in hits if item.id]
 
     def _rows(self, query: str, k: int) -> list[tuple[Any, ...]]:
-        given = {"query": str(query), "config": self.config, "k": k}
-        given |= {"id": MAX_ID + 1, "title": MAX_TITLE, "text": MAX_TEXT}
+        params = {"query": str(query), "config": self.config, "k": k}
+        params |= {"id": MAX_ID + 1, "title": MAX_TITLE, "text": MAX_TEXT}
         connection = self._connect()
         most = _BYTES + _BYTES_PER_ITEM * k
         with closing(connection), watched(connection.fileno(), self.timeout, most, psycopg.Error):
@@ -256,19 +250,19 @@ class Postgres(Remote):
             limit = f"{max(1, round(1000 * self.timeout))}"
             connection.execute("SELECT set_config('statement_timeout', %s, true)", [limit])
             rows: list[tuple[Any, ...]] = []
-            for row in connection.cursor().stream(self._statement(), given):
+            for row in connection.cursor().stream(self._statement(), params):
                 rows.append(row)
-                if len(rows) > k:  # closed first: such a server is asked for nothing any more
+                if len(rows) > k:  # close first, so that nothing more is read from this server
                     connection.close()
                     raise TooMuchError
         return rows
 
     def _connect(self) -> Any:  # noqa: ANN401 - psycopg's
-        """Connect, encrypted as `sslmode` says; until this is done, no query is sent."""
+        """Connect, encrypted as `sslmode` requires. No query is sent before that."""
         try:
             return psycopg.connect(
                 self.dsn,
-                connect_timeout=max(2, round(self.timeout)),  # 2 is the least that libpq knows
+                connect_timeout=max(2, round(self.timeout)),  # libpq's minimum is 2
                 application_name="search",
                 client_encoding="UTF8",
                 sslmode=mode_of(conninfo.conninfo_to_dict(self.dsn), self.sslmode),
@@ -286,7 +280,7 @@ class Postgres(Remote):
         return f"The database at {host}" if host and "/" not in host else "The database"
 
     def _statement(self) -> sql.Composed:
-        """Put names, and only names, into the statement; the query is a parameter."""
+        """Return the statement with the names filled in. The query stays a parameter."""
         text = _text(self.text)
         title = _text(self.title) if self.title else sql.SQL("''")
         words = sql.SQL(" || ' ' || ").join([title, text]) if self.title else text
@@ -304,9 +298,9 @@ class Postgres(Remote):
         if isinstance(error, TimeoutError):
             return NoAnswer(f"{name} gave no answer within {self.timeout:g} s.", again=True)
         if isinstance(error, TooMuchError):
-            return NoAnswer(f"{name} answered with more than what was asked for.")
+            return NoAnswer(f"{name} answered with more than was requested.")
         if not isinstance(error, psycopg.Error):
-            return NoAnswer(f"{name} answered with something that is not what was asked for.")
+            return NoAnswer(f"{name} answered with unexpected data.")
         if error.sqlstate is not None:
             meaning = _MEANING.get(error.sqlstate, "refused the query")
             again = error.sqlstate[:2] in _AGAIN
@@ -314,27 +308,27 @@ class Postgres(Remote):
         return NoAnswer(f"{name} closed the connection without an answer.", again=True)
 
 
-def _unconnected(name: str, said: str) -> NoAnswer:
-    """Say why there is no connection; what was said itself is not told."""
-    if ("SSL" in said or "certificate" in said) and "FATAL:" not in said:
+def _unconnected(name: str, message: str) -> NoAnswer:
+    """Return the reason why the connection failed, without quoting libpq's message."""
+    if ("SSL" in message or "certificate" in message) and "FATAL:" not in message:
         return NoAnswer(
-            f"{name} does not speak TLS as 'sslmode' asks for, so that it was told nothing; switch"
-            " TLS on there, check its certificate, or set 'sslmode'.",
+            f"{name} does not support TLS as 'sslmode' requires. Nothing was sent. Enable TLS on"
+            " the server, check its certificate, or set 'sslmode'.",
             sent=False,
         )
-    if "FATAL:" in said or "password" in said:
-        again = any(words in said for words in ("too many", "starting up", "shutting down"))
+    if "FATAL:" in message or "password" in message:
+        again = any(words in message for words in ("too many", "starting up", "shutting down"))
         return NoAnswer(
-            f"{name} does not let this user in; check the 'dsn' parameter and PGPASSWORD.",
+            f"{name} rejects this user. Check the 'dsn' parameter and PGPASSWORD.",
             again=again,
             sent=False,
         )
-    return NoAnswer(f"{name} cannot be reached; check that it runs.", again=True, sent=False)
+    return NoAnswer(f"{name} cannot be reached. Check that it is running.", again=True, sent=False)
 
 
 @cache
 def _texts() -> AdaptersMap:
-    """Read every column as a text, whatever type a server says that it has."""
+    """Read every column as text, regardless of the declared type."""
     adapters = AdaptersMap(psycopg.adapters)
     for kind in psycopg.adapters.types:
         for number_ in (kind.oid, kind.array_oid):
@@ -355,8 +349,8 @@ WHERE {vector} @@ asked.q
 ORDER BY 2 DESC, 1
 LIMIT %(k)s
 """
-# The text form of a query is 'one' & 'two': a quote inside a word is doubled, so that the string
-# quote-blank-ampersand-blank-quote is found between words only.
+# The text form of a query is 'knee' & 'pain'. Quotes inside a word are doubled, so the string
+# quote-space-ampersand-space-quote only occurs between words.
 _ANY = _ALL.replace(
     "plainto_tsquery(%(config)s::regconfig, %(query)s)",
     "replace(plainto_tsquery(%(config)s::regconfig, %(query)s)::text,"

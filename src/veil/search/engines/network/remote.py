@@ -1,4 +1,4 @@
-"""The contract of engines on a network: addresses, parameters, and each query sent once."""
+"""Base class of engines on a network: address, parameters, and one request per distinct query."""
 
 import os
 import queue
@@ -20,35 +20,35 @@ from veil.search.engines.engine import EngineSpec, Hit, check_call, ranking
 from veil.search.engines.network.connection import basic
 
 _HOST = re.compile(r"[A-Za-z0-9_.-]+|[0-9A-Fa-f:.]+")
-_SAFE = "%/:=&?~#+!$,;'@()*[]"  # left as they are in the path and query of an address
+_SAFE = "%/:=&?~#+!$,;'@()*[]"  # not quoted in the path and query of an address
 
 
 class EngineAddress(NamedTuple):
-    """An address in its parts."""
+    """The parts of an engine's URL."""
 
     scheme: str
     host: str
     port: int
-    where: str  # host and port as given: all that a message may name
+    where: str  # host and port as written; messages contain nothing else of the address
     path: str  # with the query string
 
 
 def target(url: str) -> EngineAddress:
-    """Take an address apart, or raise ValueError with a sentence's end that does not quote it."""
+    """Parse a URL, or raise ValueError with a message that does not quote it."""
     try:
         parts = urllib.parse.urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise ValueError("must be an address such as http://localhost:9200") from None
     if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host):
-        raise ValueError("must begin with http:// or https:// and a host name in ASCII")
+        raise ValueError("must start with http:// or https:// and an ASCII host name")
     if "@" in parts.netloc:
         raise ValueError(
-            "must hold no user and no password; put them into an environment variable and name"
-            " that with 'auth'"
+            "must not contain a user or password. Put them in an environment variable and name it"
+            " with 'auth'"
         )
     if parts.fragment or any(ord(character) < 33 for character in url):
-        raise ValueError("must hold no spaces and no fragment (#)")
+        raise ValueError("must not contain spaces or a fragment (#)")
     path = urllib.parse.quote(parts.path or "/", safe=_SAFE)
     path += f"?{urllib.parse.quote(parts.query, safe=_SAFE)}" if parts.query else ""
     default = 443 if parts.scheme == "https" else 80
@@ -56,7 +56,7 @@ def target(url: str) -> EngineAddress:
 
 
 def check_url(url: str) -> str:
-    """Let an address pass, for a pydantic field."""
+    """Return the URL if it is valid, else raise an error for pydantic."""
     try:
         target(url)
     except ValueError as error:
@@ -65,31 +65,31 @@ def check_url(url: str) -> str:
 
 
 def authorization(variable: str) -> str:
-    """Read a secret from the environment; no message quotes it."""
+    """Return the Authorization header from an environment variable. Errors do not quote it."""
     if not variable:
         return ""
     value = os.environ.get(variable, "")
     if not value:
         raise ParameterError(
-            f"The environment variable {variable}, which 'auth' names, is not set; set it to"
-            " user:password or to a whole Authorization value."
+            f"The environment variable {variable}, named by 'auth', is not set. Set it to"
+            " user:password or to a complete Authorization value."
         )
     scheme, space, _ = value.partition(" ")
     whole = bool(space) and ":" not in scheme
     if not value.isprintable() or (whole and not value.isascii()) or not (whole or ":" in value):
         raise ParameterError(
-            f"The environment variable {variable} must hold user:password, or a scheme and a"
-            " token with a space between."
+            f"The environment variable {variable} must be user:password, or a scheme and a token"
+            " separated by a space."
         )
     return value if whole else basic(value)
 
 
-def shaped(pattern: str, wanted: str) -> AfterValidator:
-    """Let strings of a pattern pass; of any other say what is wanted, without quoting it."""
+def shaped(pattern: str, rule: str) -> AfterValidator:
+    """Return a validator for strings that match `pattern`. Its error is "must be `rule`"."""
 
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):
-            raise PydanticCustomError("shape", "{wanted}", {"wanted": f"must be {wanted}"})
+            raise PydanticCustomError("shape", "{wanted}", {"wanted": f"must be {rule}"})
         return value
 
     return AfterValidator(check)
@@ -97,7 +97,7 @@ def shaped(pattern: str, wanted: str) -> AfterValidator:
 
 def _check_base(url: str) -> str:
     if "?" in url:
-        raise PydanticCustomError("url", "must hold no query string (?)")
+        raise PydanticCustomError("url", "must not contain a query string (?)")
     return check_url(url)
 
 
@@ -108,48 +108,50 @@ Auth = Annotated[
     str,
     shaped(r"([A-Za-z_][A-Za-z0-9_]*)?", "the name of an environment variable"),
     Field(
-        description="environment variable with user:password, or a whole Authorization value",
+        description="environment variable with user:password, or a complete Authorization value",
         examples=["ENGINE_AUTH"],
     ),
 ]
 Timeout = Annotated[
     float,
-    Field(gt=0, le=600, description="seconds for one request, to its last byte", examples=[15.0]),
+    Field(
+        gt=0, le=600, description="seconds for one request, until its last byte", examples=[15.0]
+    ),
 ]
 Megabytes = Annotated[
     int,
     Field(
         ge=0,
         le=256,
-        description="size of one answer at most; 0: 1, and 40 kB more for each item asked for",
+        description="maximum size of one answer in MB; 0: 1 MB plus 40 kB per requested item",
         examples=[16],
     ),
 ]
 Concurrency = Annotated[
-    int, Field(ge=1, le=64, description="requests under way at a time", examples=[4])
+    int, Field(ge=1, le=64, description="maximum number of parallel requests", examples=[4])
 ]
 Attempts = Annotated[
-    int, Field(ge=1, le=10, description="times to ask before giving a query up", examples=[3])
+    int, Field(ge=1, le=10, description="maximum number of attempts for a query", examples=[3])
 ]
 
 
-Ask = Callable[[Released, int], Sequence[Hit]]  # one query, at most so many items
-Outcome = Sequence[Hit] | str | BaseException  # hits, a reason for none, or a fault of ours
+Ask = Callable[[Released, int], Sequence[Hit]]  # query and k to hits
+Outcome = Sequence[Hit] | str | BaseException  # hits, a reason without hits, or an internal error
 
-BACK_OFF = 0.5  # seconds before the second attempt; doubles with each further one
-LONGEST_PAUSE = 60.0  # seconds; an engine that asks for more is not asked again
+BACK_OFF = 0.5  # seconds before the second attempt; doubles with each further attempt
+LONGEST_PAUSE = 60.0  # seconds; there is no retry if an engine asks for more
 NOT_SENT = "The query was not sent: "
-GIVE_UP = 16  # failures in a row after which the rest is not sent
-GIVE_UP_EARLY = 8  # the same where nothing was answered at all: a wrong address need not see more
+GIVE_UP = 16  # consecutive failures after which the remaining queries are not sent
+GIVE_UP_EARLY = 8  # the same before any answer: a wrong address must not see more queries
 
 _RANDOM = secrets.SystemRandom()
 
 
 class NoAnswer(EngineError):  # noqa: N818 - not a fault of the program
-    """A query had no answer, for a reason told in one sentence that quotes nothing.
+    """A query had no answer. The message is one sentence that quotes nothing.
 
-    `again` tells whether asking again may help, `wait` after how many seconds at the earliest;
-    `sent` whether any of the query may have left.
+    `again` is True if a retry may help, `wait` the seconds before it at the earliest, and `sent`
+    whether any part of the query may have left.
     """
 
     def __init__(
@@ -162,17 +164,17 @@ class NoAnswer(EngineError):  # noqa: N818 - not a fault of the program
 
 
 class UnsentReason(str):
-    """A reason for no answer of a query of which nothing left."""
+    """Why a query has no answer, if no part of the query left this machine."""
 
     __slots__ = ()
 
 
 class Remote(EngineSpec):
-    """An engine on a network, with documents of its own: its parameters are all it needs."""
+    """An engine on a network, which searches its own documents."""
 
     @property
     def network(self) -> bool:
-        """Queries leave the machine."""
+        """True: queries leave this machine."""
         return True
 
     concurrency: Concurrency = 4
@@ -180,39 +182,41 @@ class Remote(EngineSpec):
 
     @abstractmethod
     def ask(self, query: Released, k: int) -> Sequence[Hit]:
-        """Send one query; raise `NoAnswer` where there is none."""
+        """Send one query and return its hits, or raise `NoAnswer`."""
 
     def require_reachable(self) -> None:
-        """Connect and send nothing; raise `EngineError` where that fails.
+        """Connect without sending a query, or raise `EngineError`.
 
-        It is called before anything long is prepared, and before a release is counted. An engine
-        that cannot tell lets everything pass.
+        It is called before slow preparations, and before a release is counted. By default it does
+        nothing.
         """
 
     def search(self, queries: Sequence[Released], k: int) -> Ranking:
-        """Answer each query with at most `k` items, best first."""
+        """Return at most `k` items for each query, best first."""
         return fan_out(queries, k, self.ask, concurrency=self.concurrency, attempts=self.attempts)
 
     def open(self, collection: object = None, report: object = None) -> Self:
-        """Return the engine itself; it takes no documents."""
+        """Return the engine itself. It takes no collection."""
         del report  # there is nothing to prepare
         if collection is not None:
-            raise ParameterError(f"{self.name} searches its own documents; give no collection.")
+            raise ParameterError(
+                f"The {self.name} engine searches its own documents. Remove the collection."
+            )
         return self
 
 
 def fan_out(
     queries: Sequence[Released], k: int, ask: Ask, *, concurrency: int, attempts: int
 ) -> Ranking:
-    """Ask each distinct query once and put the answers where the queries were.
+    """Send each distinct query once and return the answers in the order of `queries`.
 
-    The order on the wire is drawn afresh from the operating system. A query that is blank is not
-    sent. A query without an answer leaves an empty list and a sentence in `gaps`.
+    The queries are sent in a random order, from the randomness of the operating system. Blank
+    queries are not sent. A query without an answer has an empty list and its reason in `gaps`.
 
     Raises
     ------
     EngineError
-        If no query at all was answered; the message is the commonest reason.
+        If no query was answered. The message is the most common reason.
     """
     check_call(queries, k, network=True)
     outcomes: dict[str, Outcome] = {query: unsendable(query) for query in queries}
@@ -220,36 +224,34 @@ def fan_out(
     _RANDOM.shuffle(waiting)
     outcomes |= dict.fromkeys(waiting, UnsentReason(f"{NOT_SENT}too many before it failed."))
     outcomes |= _collect(waiting, ask, int(k), concurrency, attempts)
-    found = [outcomes[query] for query in queries]
-    gaps = [str(each) if isinstance(each, str) else "" for each in found]
+    results = [outcomes[query] for query in queries]
+    gaps = [str(result) if isinstance(result, str) else "" for result in results]
     if gaps and all(gaps):
-        sent = sum(not isinstance(outcome, UnsentReason) for outcome in outcomes.values())
-        raise EngineError(commonest(gaps), sent=sent)
-    lists = [() if isinstance(each, str | BaseException) else each for each in found]
+        attempted = sum(not isinstance(outcome, UnsentReason) for outcome in outcomes.values())
+        raise EngineError(commonest(gaps), sent=attempted)
+    lists = [() if isinstance(result, str | BaseException) else result for result in results]
     return ranking(lists, int(k), gaps)
 
 
 def commonest(gaps: Sequence[str]) -> str:
-    """Return the commonest reason, where there is one of those that it was tried to send."""
-    told = [gap for gap in gaps if not gap.startswith(NOT_SENT)]
-    return Counter(told or gaps).most_common(1)[0][0]
+    """Return the most common reason, preferably of queries that were tried."""
+    reasons = [gap for gap in gaps if not gap.startswith(NOT_SENT)]
+    return Counter(reasons or gaps).most_common(1)[0][0]
 
 
 def unsendable(query: str) -> str:
-    """Say why a query is not sent, or nothing."""
+    """Return why a query cannot be sent, or ""."""
     if not query.strip():
-        return UnsentReason("The query is blank, so that it was not sent.")
+        return UnsentReason("The query is blank, so it was not sent.")
     if "\0" in query or any("\ud800" <= character <= "\udfff" for character in query):
-        return UnsentReason(
-            "The query holds a character that is not text, so that it was not sent."
-        )
+        return UnsentReason("The query contains a character that is not text, so it was not sent.")
     return ""
 
 
 def _collect(
     waiting: Sequence[Released], ask: Ask, k: int, concurrency: int, attempts: int
 ) -> dict[str, Outcome]:
-    """Ask in threads that end with the program, so that an interrupt waits for none of them."""
+    """Query in daemon threads, so that an interrupt does not wait for them."""
     todo: queue.SimpleQueue[Released] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[Released, Outcome]] = queue.SimpleQueue()
     stop = threading.Event()
@@ -260,27 +262,27 @@ def _collect(
     def work() -> None:
         for query in iter(lambda: _next(todo, stop), None):
             outcome = _persist(query, ask, k, attempts, stop)
-            tally.note(outcome)  # by whom it is sent: nobody need be quick to stop the others
+            tally.note(outcome)  # in the sending thread, so that it stops before its next query
             done.put((query, outcome))
 
     count = min(concurrency, len(waiting))
     threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
-    found: dict[str, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     try:
         for thread in threads:
             thread.start()
-        while len(found) < len(waiting) and not stop.is_set():
-            found |= dict(_arrived(done))
+        while len(outcomes) < len(waiting) and not stop.is_set():
+            outcomes |= dict(_arrived(done))
     finally:
         stop.set()
-    for thread in threads:  # each is idle, or in its last request
+    for thread in threads:  # idle, or in their last request
         thread.join()
-    found |= dict(_arrived(done, seconds=0.0))
-    return found
+    outcomes |= dict(_arrived(done, seconds=0.0))
+    return outcomes
 
 
 class _Tally:
-    """Counts failures in a row, and stops the sending after too many of them."""
+    """Counts consecutive failures, and stops sending after too many of them."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
@@ -297,7 +299,7 @@ class _Tally:
 
 
 def _next(todo: queue.SimpleQueue[Released], stop: threading.Event) -> Released | None:
-    """Take the next query; None when there is none, or no more is to be sent."""
+    """Return the next query, or None if there is none or sending has stopped."""
     try:
         return None if stop.is_set() else todo.get_nowait()
     except queue.Empty:
@@ -307,7 +309,7 @@ def _next(todo: queue.SimpleQueue[Released], stop: threading.Event) -> Released 
 def _arrived(
     done: queue.SimpleQueue[tuple[Released, Outcome]], seconds: float = 0.2
 ) -> Iterator[tuple[Released, Outcome]]:
-    """Yield what has come, waiting a little for the first; a fault of ours is raised."""
+    """Yield finished queries, after a short wait for the first. Internal errors are raised."""
     try:
         while True:
             query, outcome = done.get(timeout=seconds) if seconds else done.get_nowait()
@@ -320,13 +322,13 @@ def _arrived(
 
 
 def _persist(query: Released, ask: Ask, k: int, attempts: int, stop: threading.Event) -> Outcome:
-    """Ask until there is an answer, or no use in asking again."""
-    reason, sent = "", False
+    """Query until there is an answer, or a retry is pointless."""
+    reason, may_have_left = "", False
     for attempt in range(attempts):
         try:
             return ask(query, k)
         except NoAnswer as failure:
-            reason, sent = failure.reason, sent or bool(failure.sent)
+            reason, may_have_left = failure.reason, may_have_left or bool(failure.sent)
             last = attempt == attempts - 1 or not failure.again
             if last or failure.wait > LONGEST_PAUSE:
                 break
@@ -335,9 +337,8 @@ def _persist(query: Released, ask: Ask, k: int, attempts: int, stop: threading.E
                 break
         except BaseException as fault:  # noqa: BLE001 - raised by the caller's thread
             return fault
-    return reason if sent else UnsentReason(reason)
+    return reason if may_have_left else UnsentReason(reason)
 
 
 def _pause(stop: threading.Event, seconds: float) -> bool:
-    """Wait, unless told to stop; True if so."""
-    return stop.wait(seconds)
+    return stop.wait(seconds)  # True if sending has stopped; tests replace this

@@ -1,4 +1,4 @@
-"""SearXNG, a metasearch engine, by its JSON interface."""
+"""SearXNG, a metasearch engine, through its JSON interface."""
 
 import urllib.parse
 from typing import Annotated, ClassVar
@@ -20,16 +20,16 @@ from veil.search.engines.network.remote import (
 )
 
 _HINTS = {
-    403: "does not give JSON; add json to search.formats in the settings.yml of the instance",
-    429: "asks for fewer requests; lower 'concurrency', or set server.limiter in its settings.yml",
+    403: "does not return JSON. Add json to search.formats in the settings.yml of the instance",
+    429: "asks for fewer requests. Lower 'concurrency', or set server.limiter in its settings.yml",
 }
 
 
 class SearXNG(Remote):
-    """The web, through an instance of SearXNG; a result's name is its address.
+    """Web search through an instance of SearXNG. A result's id is its URL.
 
-    A query takes one request for each page of results, and further pages only as long as there
-    are fewer than `k` results.
+    A query takes one request per page of results, and requests another page only while there are
+    fewer than `k` results.
     """
 
     name: ClassVar[str] = "searxng"
@@ -41,31 +41,31 @@ class SearXNG(Remote):
     language: Annotated[
         str, shaped(r"all|auto|[a-z]{2,3}(-[A-Za-z]{2,4})?", "all, auto, or a code such as en")
     ] = Field(default="en", description="language of the results: all, auto, or a code")
-    pages: int = Field(default=1, ge=1, le=10, description="pages of results at most")
+    pages: int = Field(default=1, ge=1, le=10, description="maximum number of result pages")
     auth: Auth = ""
     timeout: Timeout = 15.0
     megabytes: Megabytes = 0
 
     def require_reachable(self) -> None:
-        """Connect and send nothing."""
+        """Connect without sending a query."""
         require_connection(self.url, self.timeout)
 
     def ask(self, query: Released, k: int) -> list[Hit]:
-        """Send one query, and return what the server lists."""
-        found: dict[str, Hit] = {}
+        """Send one query and return the hits."""
+        results: dict[str, Hit] = {}
         for page in range(1, self.pages + 1):
             try:
                 hits = self._page(query, page, k)
             except NoAnswer:
-                if found:
-                    break  # what there is, is an answer
+                if results:
+                    break  # the earlier pages are an answer
                 raise
-            before = len(found)
-            for each in hits:
-                found.setdefault(each.id, each)
-            if len(found) >= k or len(found) == before:
+            before = len(results)
+            for item in hits:
+                results.setdefault(item.id, item)
+            if len(results) >= k or len(results) == before:
                 break
-        return list(found.values())
+        return list(results.values())
 
     def _page(self, query: str, page: int, k: int) -> list[Hit]:
         form = {
