@@ -158,7 +158,7 @@ def test_a_configuration_that_is_not_there_is_refused(veil: Veil, town: Path) ->
     (town / "a.toml").write_text("[[studies]]\nresults = 'out/results.csv'\nspec = 'mdav(k=9)'\n")
     assert "Available: plain, mdav(k=3)" in veil("dpia", "a.toml").refused()
     (town / "out" / "results.csv").write_text("a,b\n1,2\n")
-    assert "is not a table of an audit" in veil("dpia", "a.toml").refused()
+    assert "is not a table of a report" in veil("dpia", "a.toml").refused()
 
 
 def test_a_release_that_nobody_could_attack_is_refused(veil: Veil, town: Path) -> None:

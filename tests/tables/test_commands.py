@@ -331,7 +331,7 @@ def test_a_method_is_chosen_and_said_whether_it_is_certified(folder: Path) -> No
     assert code == 3
     assert "Not certified: mondrian(k=20" in out
     assert "Nothing is certified" in err
-    assert "Nothing fits" in refused(*arguments, "--max-risk", "0.00001")
+    assert "No configuration keeps" in refused(*arguments, "--max-risk", "0.00001")
     code, out, err = invoked(*arguments, "--max-risk", "0.05", "--mean", "--json")
     assert code == 0
     document = json.loads(out[out.index("{") :])

@@ -152,7 +152,7 @@ def test_a_choice_is_made_of_a_study_and_counts_linkage(
     _, result, _ = swept
     choice = choose(result.rows, max_risk=0.9, attacker=SUCCESS, cautious=False)
     assert set(choice.best.attacks) == {"linkage", "attribute"}
-    with pytest.raises(InputError, match="Nothing fits"):
+    with pytest.raises(InputError, match="No configuration keeps"):
         choose(result.rows, max_risk=0.0001, attacker=SUCCESS)
 
 
