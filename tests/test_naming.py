@@ -33,8 +33,7 @@ SIGNS = re.compile(
         r"\bthe ones\b|\bones? that\b",
     ))
 )  # fmt: skip
-SHARE = 0.04  # of the sentences of a package
-SHARES = {"dpia": 0.14}  # not rewritten yet
+SHARE = 0.02  # of the sentences of a package
 PAGES = 0.02  # of all sentences of the documentation
 
 NAMES = re.compile(
@@ -48,9 +47,9 @@ EXEMPT = {  # names of the contract and of JSON documents, former names, and "le
     "measures": {"asked", "plain"},
     "studies": {"apart", "foes", "kept", "plain"},
 }
-ODD = {  # most such names in other packages, nearly all under contract
-    "__init__": 3, "corpus": 1, "data": 2, "dp": 4, "dpia": 72, "places": 12, "proxy": 31,
-    "ratings": 16, "search": 5, "sensitive": 4, "tables": 16, "task": 6, "text": 20, "web": 17,
+ODD = {  # most such names in other packages, nearly all under contract; only lower a number
+    "data": 1, "dp": 1, "dpia": 1, "places": 8, "proxy": 31, "ratings": 7, "search": 3,
+    "sensitive": 1, "tables": 16, "task": 3, "text": 20, "web": 13,
 }  # fmt: skip
 
 
@@ -105,7 +104,7 @@ def page_sentences(text: str) -> Iterator[str]:
 def test_few_sentences_are_suspicious(package: str) -> None:
     texts = [sentence for path in modules(package) for sentence in sentences(path)]
     suspects = [text for text in texts if SIGNS.search(text)]
-    limit = max(2, SHARES.get(package, SHARE) * len(texts))
+    limit = max(2, SHARE * len(texts))
     assert len(suspects) <= limit, "\n".join(suspects)
 
 

@@ -196,17 +196,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    found: object
+    value: object
     if name in _MODULES:
         module = import_module(_MODULES[name])
-        found = globals().get(name) or getattr(module, name)  # veil.search is a package, too
+        value = globals().get(name) or getattr(module, name)  # veil.search is a package, too
     elif not name.startswith("_") and find_spec(f"veil.{name}") is not None:
         import_module("veil.api")  # so that the parts of packages are there, too
-        found = import_module(f"veil.{name}")
+        value = import_module(f"veil.{name}")
     else:
         raise AttributeError(f"module 'veil' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -78,8 +78,8 @@ def _file(asset: Asset) -> Handler:
     headers = {"cache-control": "no-cache", "etag": tag}
 
     async def answer(request: Request) -> Response:
-        known = ",".join(header_values(request.scope, "if-none-match")).split(",")
-        if tag in (name.strip().removeprefix("W/") for name in known):
+        tags = ",".join(header_values(request.scope, "if-none-match")).split(",")
+        if tag in (name.strip().removeprefix("W/") for name in tags):
             return Response(None, 304, headers)
         return Response(asset.content, 200, headers, asset.kind)
 

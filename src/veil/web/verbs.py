@@ -368,17 +368,17 @@ def _grouped(verb: Callable[..., object], values: dict[str, object]) -> dict[str
         chosen = {
             entry.name: values[entry.name] for entry in fields(group) if entry.name in values
         }
-        empty = all(value in (None, (), False) for value in chosen.values())
+        empty = all(value in (None, (), False) for value in fields_of_group.values())
         if not (empty and parameter.default is None):
-            result[parameter.name] = group(**chosen)
+            result[parameter.name] = group(**fields_of_group)
     return result
 
 
 def _files(paths: list[Path], folder: Path) -> Iterator[FileAnswer]:
-    left = MAX_OUTPUT
+    remaining = MAX_OUTPUT
     for path in paths:
-        left -= path.stat().st_size
-        if left < 0:
+        remaining -= path.stat().st_size
+        if remaining < 0:
             raise InputError("The result is too large for an answer. Use the command line.")
         name = path.relative_to(folder).as_posix()
         yield FileAnswer(name=name, base64=base64.b64encode(path.read_bytes()).decode())
@@ -434,9 +434,9 @@ def _risks(outcome: Outcome) -> Iterator[tuple[str, dict[str, float]]]:
 
 
 def _mean(values: object) -> float | None:
-    known = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    known = known[np.isfinite(known)]
-    return float(known.mean()) if len(known) else None
+    numbers = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    numbers = numbers[np.isfinite(numbers)]
+    return float(numbers.mean()) if len(numbers) else None
 
 
 def _finite(value: float) -> float | None:

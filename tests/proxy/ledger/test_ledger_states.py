@@ -123,7 +123,7 @@ def test_what_is_not_whole_is_refused_and_begun_anew_on_request_only(
     assert run(["ledger", "show"]) == 2
     assert "veil ledger forget --all" in capsys.readouterr().err
     assert run(["ledger", "forget", "--all", "--yes"]) == 0
-    assert "it will not know what was released and spent before" in capsys.readouterr().out
+    assert "starts empty, without earlier releases and spending" in capsys.readouterr().out
     with Ledger(folder) as ledger:
         assert ledger.releases(9) == ()
         assert ledger.budget(Limits(60)).spent == 0
