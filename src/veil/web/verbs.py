@@ -365,12 +365,10 @@ def _grouped(verb: Callable[..., object], values: dict[str, object]) -> dict[str
             if parameter.name in values:
                 result[parameter.name] = values[parameter.name]
             continue
-        chosen = {
-            entry.name: values[entry.name] for entry in fields(group) if entry.name in values
-        }
-        empty = all(value in (None, (), False) for value in fields_of_group.values())
+        parts = {entry.name: values[entry.name] for entry in fields(group) if entry.name in values}
+        empty = all(value in (None, (), False) for value in parts.values())
         if not (empty and parameter.default is None):
-            result[parameter.name] = group(**fields_of_group)
+            result[parameter.name] = group(**parts)
     return result
 
 
