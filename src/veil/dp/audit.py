@@ -404,7 +404,7 @@ def claim_of(m: Audited) -> Claim:
 
 @dataclass(frozen=True)
 class _PairValue:
-    """A value, and the pair of values that its reports should be told apart from."""
+    """A value, and the pair of values that its reports are used to tell apart."""
 
     value: Any
     pair: tuple[Any, Any]

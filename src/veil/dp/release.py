@@ -19,7 +19,7 @@ from veil.dp.mechanisms import mechanism as named
 
 @dataclass(frozen=True)
 class Families:
-    """Central and local mechanisms by name; a central mechanism wins if both have the name."""
+    """Central and local mechanisms by name: built-in ones win over plugins, then central ones."""
 
     def names(self) -> tuple[str, ...]:
         """Return all names: mechanisms, then oracles."""

@@ -121,7 +121,7 @@ def test_an_explanation_promises_a_factor(desk: Desk) -> None:
     assert "makes no answer more than e^0.5 times as likely." in shown
     grouped = "SELECT s, COUNT(*) FROM t GROUP BY s"
     shown, _ = desk.ask("--explain", "--epsilon", "2", "--delta", "1e-6", grouped)
-    assert "e^2 times as likely, up to delta." in shown
+    assert "e^2 times as likely, up to an additive delta." in shown
 
 
 def test_a_unit_that_is_called_record_is_no_row(duck: Store, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_unit_that_is_called_record_is_no_row(duck: Store, tmp_path: Path) -> 
     )
     shown, _ = Desk(duck, path).ask("--explain", "SELECT COUNT(*) FROM t")
     assert "Each record is a unit" in shown
-    assert "At most 2 rows" in shown
+    assert "at most 2 rows" in shown
 
 
 def test_the_page_warns_at_its_start(

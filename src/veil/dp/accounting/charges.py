@@ -3,9 +3,9 @@
 SQLite stores any value, and other programs can change the file, so everything read is checked, and
 values that Veil never writes count as damage.
 
-A ledger survives any end of the process. Every use reopens the file, so forks and files restored
-from a copy are safe. The process remembers the state of each ledger: a ledger that has disappeared
-or lost charges is refused, never recreated.
+A ledger survives any end of the process. Every use reopens the file, so a fork, or a file that was
+restored from a copy, needs no special care. The process remembers the state of each ledger that it
+used: one that has disappeared or lost charges is refused, never recreated.
 """
 
 import contextlib

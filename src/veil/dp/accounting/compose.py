@@ -77,7 +77,7 @@ def compose(
         ``basic`` adds epsilons and deltas. ``advanced`` takes the best of several theorems, and is
         never worse. ``zcdp`` adds rho and converts it once; with a delta of 0 the result is zCDP.
         ``pld`` composes the privacy loss distributions (dp-accounting, extra `accounting`;
-        Gaussians only are exact without it). Use it for sampled ``gaussian`` and
+        if all are Gaussian, it is exact without it). Use it for sampled ``gaussian`` and
         ``discrete_gaussian``: the others count them as if no sample was taken.
 
     Notes

@@ -20,8 +20,8 @@ numbers.
 that of one number that moves by the L2 sensitivity: at sigma 0.3 and epsilon 25, four numbers that
 move by 1 each have 3.9 times the delta of one that moves by 2. Hence a caveat.
 
-Gaussians only have a closed form: mu_1, mu_2, ... together are one Gaussian with
-sqrt(mu_1^2 + mu_2^2 + ...), where mu is sensitivity over sigma.
+If all releases are Gaussian, there is a closed form: mu_1, mu_2, ... together are one Gaussian
+with sqrt(mu_1^2 + mu_2^2 + ...), where mu is sensitivity over sigma.
 
 References
 ----------
@@ -209,9 +209,10 @@ _HEAVY = 50.0  # an epsilon so large that it is simply added
 def pld(counts: Counts, delta: float) -> Bound:
     """Return the smallest epsilon of all losses together at a delta above 0.
 
-    Releases without a known loss distribution enter as their epsilon and delta; a zCDP bound
-    enters with half of delta. The result is never worse than `advanced`, which is used if the
-    error of the transforms would hide the delta: below 1e-12 + 1e-14 per release.
+    Releases without a known loss distribution enter as their epsilon and delta. The sum of zCDP
+    enters as its epsilon at half of delta; if no other loss uses delta, it is converted at all of
+    delta. The result is never worse than `advanced`, which is used if the error of the transforms
+    would hide the delta: below 1e-12 + 1e-14 per release.
     """
     if not delta:
         raise ParameterError(

@@ -20,8 +20,9 @@ class Reconstruction(Attack):
     .. math:: \min_{0 \le x \le 1} \sum_j |\langle Q_j, x\rangle - a_j|, \quad
        \text{each } x_i \text{ rounded at } 1/2
 
-    If the noise is of the order of the square root of the number of records, a few times as many
-    questions as records reveal nearly all secrets.
+    Whatever the distribution of the noise: if most answers are off by much less than the square
+    root of the number of records, a few times as many questions as records reveal nearly all
+    secrets.
 
     References
     ----------

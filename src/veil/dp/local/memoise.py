@@ -187,7 +187,7 @@ def read_key(path: Path) -> bytes:
             f"Key file {path} does not exist. Create a secret one: openssl rand -out FILE {KEY}."
         )
     if sys.platform != "win32" and path.stat().st_mode & 0o077:
-        raise InputError(f"Other users can read the key {path}. Run: chmod 600 {path}.")
+        raise InputError(f"Other users can read the key {path}. Run: chmod 600 '{path}'.")
     with path.open("rb") as file:
         octets = file.read(4 * KEY)
     if len(octets) == KEY:

@@ -151,7 +151,7 @@ class AboveThreshold(Mechanism):
     monotone: Annotated[
         bool,
         Field(
-            description="one more record changes all queries in the same direction (counts);"
+            description="one more record never moves two queries in opposite directions (counts);"
             " halves s of lyu"
         ),
     ] = False

@@ -110,9 +110,7 @@ def _labels(y: object) -> Array:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise InputError("Labels must be a list of numbers or strings without nan.")
     if labels.dtype.kind == "f" and (np.abs(labels) < _EXACT).all() and (labels % 1 == 0).all():
-        labels = labels.astype(
-            np.int64
-        )  # 1.0 becomes 1, so that no single row shows in the labels
+        labels = labels.astype(np.int64)  # 1.0 becomes 1: the labels show no single row's form
     return labels
 
 

@@ -35,7 +35,7 @@ def canonical(value: object) -> str | None:
 
 
 Kind = Literal["number", "text", "time"]
-SECONDS = 300  # time limit of one statement
+SECONDS = 300  # time limit of a statement, or of all statements of a query (files)
 ANY = "any"  # `read` of a column without a declared type: the policy decides
 
 

@@ -286,15 +286,15 @@ class Explanation:
         return "\n".join(lines)
 
     def _counted(self) -> str:
-        but = ", up to delta" if self.cost.delta else ""
+        but = ", up to an additive delta" if self.cost.delta else ""
         factor = f"e^{number_of(self.cost.epsilon)}"
         promise = f"adding or removing one makes no answer more than {factor} times as likely{but}"
         if not self.bounded:
             return f"Each row is a unit: {promise}."
         where = f" in each of at most {count_of(self.max_groups, 'group')}"
         return (
-            f"Each {self.unit} is a unit: {promise}. At most"
-            f" {count_of(self.max_rows, 'row')} of each, drawn at random,{where} count."
+            f"Each {self.unit} is a unit: {promise}. A sample of at most"
+            f" {count_of(self.max_rows, 'row')} of each, drawn at random, counts{where}."
         )
 
 

@@ -34,9 +34,9 @@ class OneBit(Oracle):
     -----
     Some lecture notes print a form in which x = 0 always gives 0 and x = high always gives 1: it
     is not private, and its estimator has a different mean. x is rounded to a multiple of the last
-    place of `high` (about high/2^53). However many numbers a person has, there are two answers:
-    below alpha and above. Histories that pass alpha at the same reports swap them, a ratio of e^(2
-    epsilon).
+    place of `high` (from high/2^53 to high/2^52). However many numbers a person has, there are two
+    answers: below alpha and above. Histories that pass alpha at the same reports swap them, a
+    ratio of e^(2 epsilon).
 
     References
     ----------
