@@ -203,22 +203,22 @@ CONTRIBUTORS = (
 
 
 class Suppress(CellMechanism):
-    """Suppress sensitive cells, and other cells so that readers cannot infer them closely.
+    """Suppress sensitive cells, and enough others that readers cannot infer them closely.
 
-    For each sensitive cell v, a reader of everything published must find every number in
-    [max(0, v - protection), v + protection] possible, or at least both bounds. For each bound, the
-    cheapest change of cells that reaches it is found (a flow; a cell that is not suppressed yet
-    costs ln(1 + v)), and its cells are suppressed. Then every cell that no bound needs is
-    published again. Sums are suppressed only if no set of cells works, the grand total never. The
-    release is audited before it is returned.
+    For each sensitive cell v, everything published must be consistent with every number in
+    [max(0, v - protection), v + protection], or at least with both bounds. For each bound, the
+    mechanism finds the cheapest change of cells that reaches it (a flow; a cell that is not yet
+    suppressed costs ln(1 + v)) and suppresses those cells. It then republishes every cell that no
+    bound needs. Sums are suppressed only if no set of cells works, and the grand total never is.
+    The release is audited before it is returned.
 
     Notes
     -----
     Readers are assumed to know that cells are not negative. With sums, a reader may also be a
-    contributor who knows its own amounts: cells of others must be protected from it, too, and the
-    suppressed cells of a line must not be sensitive in total. `threshold` counts the contributors
-    of a sum; with a `rule`, both apply. Unless `zeros` may be suppressed, a reader who knows the
-    mechanism also knows that no suppressed cell is zero.
+    contributor that knows its own amounts. Cells of others must be protected from it as well, and
+    the suppressed cells of a line must not be sensitive in total. `threshold` counts the
+    contributors of a sum; with a `rule`, both apply. Unless `zeros` may be suppressed, a reader
+    who knows the mechanism also knows that no suppressed cell is zero.
 
     References
     ----------
