@@ -197,7 +197,7 @@ def _distinct_note(different: int, of: int) -> str:
 
 
 def _group_values(outcome: SearchOutcome) -> dict[str, object]:
-    """Return what is shown of a cover group, if one was sent."""
+    """Return the template values for a cover group; without a group, only the defaults."""
     group = outcome.cover
     if group is None:
         return {"exact": None, "tracks_shown": _TRACKS_SHOWN}
