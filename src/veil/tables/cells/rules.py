@@ -116,7 +116,7 @@ class Threshold(Rule):
 
     name: ClassVar[str] = "threshold"
     threshold: int = Field(
-        default=5, ge=1, description="least count to publish", json_schema_extra=PRIVATE
+        default=5, ge=1, description="smallest count to publish", json_schema_extra=PRIVATE
     )
 
     @override

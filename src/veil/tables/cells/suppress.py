@@ -193,7 +193,7 @@ def judge(cells: Cells, threshold: int | None, protection: float | None, rule: s
     return Sensitive(sensitive, protections)
 
 
-USUAL = 5  # least count to publish
+USUAL = 5  # smallest count to publish
 CONTRIBUTORS = (
     "This also holds, for cells of others, for each contributor who knows its own amounts and is"
     " the only one, or one of the two largest, in a suppressed cell or in the suppressed cells of"
@@ -230,13 +230,13 @@ class Suppress(CellMechanism):
     threshold: int | None = Field(
         default=None,
         ge=1,
-        description="least count to publish, or least contributors of a sum; 5 without a rule",
+        description="smallest count, or number of contributors, to publish; 5 without a rule",
         json_schema_extra=PRIVATE,
     )
     protection: float | None = Field(
         default=None,
         gt=0,
-        description="protection of sensitive cells, both ways; by default that of the rule",
+        description="distance of a sensitive cell from its bounds; by default set by the rule",
     )
     zeros: bool = Field(default=False, description="whether empty cells may be suppressed")
     rule: str = Field(
