@@ -564,7 +564,7 @@ class Experiment(ABC):
         return stream(self.study.seed, int(step.key[:15], 16))
 
     def remembered(self, key: str, make: Callable[[], T]) -> T:
-        """Return the cached result for a key, or that of `make`; `kept` results are cached."""
+        """Return the cached result for a key, or make it; the last `kept` results stay cached."""
         if key not in self._releases:
             release = make()
             for old in list(self._releases)[: 1 - self.kept]:

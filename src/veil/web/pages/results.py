@@ -165,9 +165,9 @@ _SAMPLES: dict[MarkKind, str] = {
 
 
 def _seen_values(outcome: SearchOutcome) -> dict[str, object]:
-    """Return the distinct variants, and what the marks in them mean.
+    """Return the template values for the variants: distinct ones, and the meaning of their marks.
 
-    `clear` counts variants that contain only words of the query, which give it away.
+    `clear` counts variants that give the query away, because all their words are from it.
     """
     rows: dict[tuple[str, str], list[SentVariant]] = {}
     for variant in outcome.seen:
