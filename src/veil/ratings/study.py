@@ -41,7 +41,9 @@ class RatingsStudy(Study):
     """The keys of a study of ratings."""
 
     train: Annotated[str, Field(description="file of the ratings to protect")]
-    test: Annotated[str, Field(description="file of held-out ratings; else a fifth of train")] = ""
+    test: Annotated[
+        str, Field(description="file of held-out ratings; by default a fifth of train")
+    ] = ""
     scale: Annotated[
         tuple[float, ...],
         Field(strict=False, max_length=2, description="lowest and highest rating"),
