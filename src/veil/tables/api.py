@@ -111,7 +111,7 @@ def protect(
     (OUT.veil.json) records the mechanism, what is proved, and whether a seed was used. It contains
     no value of the table. The rows keep their order, which links them to FILE for anyone who knows
     its order; --shuffle prevents that. With --blocks, FILE need not fit into memory, and may be a
-    folder of files with the same columns; OUT is then a folder, too.
+    folder of files with the same columns; OUT is then also a folder.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ class NodeJudge:
 
     @property
     def lasting(self) -> bool:
-        """Whether every node above a satisfying node satisfies, too."""
+        """Whether every node above a satisfying node also satisfies."""
         return self.limit == 0 or all(criterion.lasting for criterion in self._criteria)
 
     def verdict(self, node: Node) -> Verdict:
