@@ -130,7 +130,7 @@ def audit(
     seed: Seed = None,
     report: Report = no_progress,
 ) -> Reply:
-    """Test the epsilon that each mechanism claims against samples of it.
+    """Test each mechanism's claimed epsilon against samples of its output.
 
     The exit code is 1 if a claim is refuted. A claim that is not refuted is not thereby proved.
 
