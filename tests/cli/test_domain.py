@@ -72,7 +72,7 @@ def test_the_keys_of_a_study_are_flags_with_their_descriptions(
     assert "of a study" not in shown
     asked = ("dp", "plane", "100", "-m", "geometric(epsilon=1)")
     assert "Missing --column" in veil(*asked).refused()
-    assert "100; check the path" in veil(*asked, "--column", "2021").refused()
+    assert "100 does not exist. Check the path" in veil(*asked, "--column", "2021").refused()
     (tmp_path / "ward.csv").write_text("2021,name\n1,a\n2,b\n")
     said = veil("dp", "plane", "ward.csv", *asked[3:], "--column", "2021").refused()
     assert "column 2021, must be 0 or 1. For other values, choose" in said

@@ -330,7 +330,7 @@ def test_a_method_is_chosen_and_said_whether_it_is_certified(folder: Path) -> No
     code, out, err = invoked(*arguments, "--max-risk", "0.05")
     assert code == 3
     assert "Not certified: mondrian(k=20" in out
-    assert "Nothing is certified" in err
+    assert "No configuration is certified" in err
     assert "No configuration keeps" in refused(*arguments, "--max-risk", "0.00001")
     code, out, err = invoked(*arguments, "--max-risk", "0.05", "--mean", "--json")
     assert code == 0
@@ -474,6 +474,6 @@ def test_former_forms_work_and_show_the_form_of_today(folder: Path) -> None:
     for verb, arguments in forms.items():
         code, _, err = invoked(verb, *arguments)
         assert code == 0, err
-        assert err.count("goes away in 0.4") == 1
-        assert f"Write: veil tables {verb} " in err
+        assert err.count("will be removed in 0.4") == 1
+        assert f"Use: veil tables {verb} " in err
     assert "town.csv" not in err.splitlines()[0]

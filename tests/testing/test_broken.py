@@ -204,7 +204,7 @@ TOYS: dict[str, Callable[[], object]] = {
     "an attack must not modify its input": lambda: attacking("input"),
     "the same seed must give the same risk": lambda: attacking("repeats"),
     "an attack must succeed against unprotected data": lambda: attacking("blind"),
-    "an attack must fail on a release of other data; else it looks at the truth": lambda: (
+    "an attack must fail on a release of other data; otherwise it looks at the truth": lambda: (
         attacking("peeks")
     ),
 }

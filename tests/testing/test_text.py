@@ -212,7 +212,7 @@ ATTACKS = {
     "unrepeatable": "the same scene must give the same ranks",
     "blind": "an attack must be right more than twice as often as random guessing",
     "peeks": "the truth of one text must not affect the guesses for another",
-    "cheats": "an attack must fail on variants of other texts; else it looks at the truth",
+    "cheats": "an attack must fail on variants of other texts; otherwise it looks at the truth",
 }
 
 

@@ -80,7 +80,7 @@ def serve(
 
     Only masked sums reach this machine. There is no seed, because reproducible draws are not
     private. Connections are not encrypted, but secrets are sealed or masked, and registered keys
-    (--registered) keep a person in the middle from impersonating the clients.
+    (--registered) keep a man in the middle from impersonating the clients.
     """
     notes = stderr()
     if out.exists():

@@ -95,6 +95,7 @@ class Components(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the shared options, then the components."""
         options = [*self.params, *self._extra, *super().get_params(ctx)[len(self.params) :]]
+        options = [param for param in options if isinstance(param, click.Option)]
         records = [param.get_help_record(ctx) for param in options]
         with formatter.section("Options"):
             formatter.write_dl([record for record in records if record is not None])

@@ -181,10 +181,10 @@ def _output_kind(output: Path | None, *, as_json: bool, with_originals: bool) ->
 
 protect = Family(
     "protect",
-    "Release variants of texts or of a file of texts. TEXTS are texts that contain a space (pass"
-    " others with --text), one file (CSV, TSV, JSONL, Parquet, plain text, also .gz), or - for"
-    " standard input. The output contains only variants and the columns in --id and --keep; notes"
-    " go to stderr.",
+    "Release variants of texts or of a file of texts.\n\nTEXTS is one or more texts that contain"
+    " a space (pass others with --text), one file (CSV, TSV, JSONL, Parquet or plain text,"
+    " optionally .gz), or - for standard input. The output contains only variants and the columns"
+    " in --id and --keep; notes go to stderr.",
     catalogue.TEXT_MECHANISMS,
     _run,
     [
@@ -192,7 +192,7 @@ protect = Family(
         click.Option(
             ["--text"],
             multiple=True,
-            help="Text to protect; repeatable. A text that contains a space does not need it.",
+            help="Text to protect; repeatable. A text with a space may also be an argument.",
         ),
         click.Option(
             ["--size"],
@@ -230,7 +230,7 @@ protect = Family(
         click.Option(
             ["--with-originals"],
             is_flag=True,
-            help="Add the originals as column 'text', for experiments. The file is owner-only.",
+            help="Add the originals as column 'text', for experiments. Only you can read it.",
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON lines."),
         click.Option(

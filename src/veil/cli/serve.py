@@ -225,7 +225,7 @@ def _warn_of_addresses(engine: str) -> None:
 
 
 def _own_name(host: str) -> list[str]:
-    """Return the host name for a browser on this machine, if it can reach the address."""
+    """Return the host name that a browser on this machine uses; empty if it cannot connect."""
     if host in _EVERYWHERE:
         return [_EVERYWHERE[host]]
     if not _is_loopback(host):

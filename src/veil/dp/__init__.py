@@ -1,4 +1,4 @@
-"""Differential privacy: exact noise, its total cost, and attacks on what is released.
+"""Differential privacy: exact noise, its total cost, and attacks on releases.
 
 >>> from veil import dp
 >>> dp.release(120, "geometric(epsilon=0.5)", rng=1).cost.epsilon

@@ -130,7 +130,7 @@ def audit(
     seed: Seed = None,
     report: Report = no_progress,
 ) -> Reply:
-    """Test the epsilon that each mechanism claims against samples of it.
+    """Test each mechanism's claimed epsilon against samples of its output.
 
     The exit code is 1 if a claim is refuted. A claim that is not refuted is not thereby proved.
 
@@ -199,15 +199,16 @@ def attack(
 ) -> Reply:
     """Attack answers about SECRET, and show what they reveal on the risk-utility plane.
 
-    SECRET is FILE:COLUMN, the secret of each record, or FILE:COLUMN=VALUE: whether a record has
-    that value. The attack is reconstruction, differencing, tracker, averaging or membership,
-    optionally with parameters, as in 'reconstruction(queries=800)'. Counts of the secret are
-    answered with noise, and the risk-utility plane of all mechanisms is written as a page.
+    SECRET is FILE:COLUMN if the secret is each record's value, or FILE:COLUMN=VALUE if it is
+    whether a record has that value. The attack is reconstruction, differencing, tracker, averaging
+    or membership, optionally with parameters, as in 'reconstruction(queries=800)'. Counts of the
+    secret are answered with noise, and the risk-utility plane of all mechanisms is written as a
+    page.
 
-    Some attacks are shown step by step instead: differencing, tracker and averaging with
-    --target, against exact answers and --min-size (averaging: against noise); denial, against an
-    auditor of maxima; membership with --unit, against published counts of people's items. These
-    print their findings, which are as secret as the data.
+    Some attacks print each step instead of writing a page. With --target, differencing and
+    tracker attack exact answers with --min-size, and averaging attacks noisy answers. Denial
+    attacks an auditor of maxima. Membership with --unit attacks published counts of people's
+    items. What they print is as secret as the data.
 
     Parameters
     ----------
@@ -218,27 +219,27 @@ def attack(
     mechanism
         Spec of a mechanism that adds noise to counts; repeatable.  [default: geometric]
     values
-        Values of its epsilon, rho or sigma, comma-separated.  [default: 0.1,0.3,1]
+        Comma-separated values of the mechanism's epsilon, rho or sigma.  [default: 0.1,0.3,1]
     rows
         Records per group.
     groups
         Number of groups to attack.
     target
-        Show step by step how this record is attacked; records count from 0.
+        Record to attack step by step; the first record is 0.
     min_size
-        Smallest set that is answered, without noise.
+        With --target: smallest set that gets an exact answer.
     times
         Repetitions of averaging with a target.
     audit
         Auditor of denial: max or max-simulatable.
     unit
-        For membership: column with the person who has the item in the secret column.
+        For membership: column of the person who has the item in the secret column.
     members
         For membership with --unit: number of members.
     max_items
-        For membership with --unit: maximum number of items that count per person.
+        For membership with --unit: maximum number of items counted per person.
     seed
-        Repeats the draws, for experiments.
+        Seed that makes the draws reproducible, for experiments.
     out
         HTML page to write; a folder of the same name contains the figures.
     workers

@@ -145,7 +145,7 @@ def _check(delta: float, keys: Sequence[Hashable] | None, select: str) -> None:
     if keys is None and delta == 0:
         raise ParameterError(
             "The 'delta' argument must be > 0 if keys are not public, because the existence of a"
-            " key is secret, too. Set 'delta', or pass all public 'keys'."
+            " key is also secret. Set 'delta', or pass all public 'keys'."
         )
     if keys is not None and not keys:
         raise ParameterError("The 'keys' argument must be a list with at least one key, or None.")

@@ -218,7 +218,7 @@ class CountsStudy(Study):
 
 
 class Counts(Experiment):
-    """Differential privacy: exact noise, its total cost, and attacks on what is released.
+    """Differential privacy: exact noise, its total cost, and attacks on releases.
 
     The experiment releases noisy counts of a secret bit of records in small groups. An attacker
     may ask any question; utility is measured on counts of random sets.

@@ -220,7 +220,7 @@ class UnwrittenError(Exception):
 
 
 def open_rows(folder: Path, shape: tuple[int, int], key: str) -> Singles | None:
-    """Memory-map the rows of a folder if intact, of this shape and encoder key; else None."""
+    """Memory-map a folder's rows; None unless intact, of this shape and of this encoder key."""
     try:
         path, array = folder / _HEADER, folder / _ARRAY
         if path.stat().st_size > _MAX_HEADER:

@@ -19,7 +19,7 @@ def effectiveness(
 ) -> dict[str, Floats]:
     """Return ``nDCG@10`` and ``recall@100``, each (n,), for one list of documents per query.
 
-    `names` are the queries of the lists, in the same order. Each list is best first.
+    `names` are the ids of the queries, in the order of the lists. Each list is best first.
     """
     measures = _library()
     metrics = {"nDCG@10": measures.nDCG @ 10, "recall@100": measures.R @ 100}

@@ -70,7 +70,7 @@ class PlacesMaterial:
 
 
 class Places(Experiment):
-    """Points on a map: masked, attacked with a register, and compared with the true map."""
+    """Points on a map: mask them, attack with a register, and compare with the true map."""
 
     words: ClassVar[Vocabulary] = Vocabulary(
         title="points on a map",

@@ -200,7 +200,7 @@ class Search(Answer):
     cost: CostAnswer
     seeded: bool = Field(description="whether the samples can be reproduced: not private")
     ledger: bool = Field(description="whether the release is in the ledger and was counted")
-    note: str = Field(description="what that means, if it is not")
+    note: str = Field(description="reason if the release was not counted; otherwise empty")
     spent: Figure = Field(description="epsilon spent by this search")
     earlier: Figure = Field(
         description=("epsilon of earlier releases of the query with other settings")

@@ -280,7 +280,7 @@ class SearchOutcome:
     bits, earlier_bits
         Leakage added by this search, and leakage of other settings for the same query.
     cover
-        The group that was sent, for a mechanism with cover groups; else None.
+        The group that was sent, for a mechanism with cover groups; otherwise None.
     """
 
     results: tuple[ResultItem, ...]

@@ -44,7 +44,7 @@ _FILES = (".csv", ".gz", ".tsv", ".parquet", ".jsonl")
 
 
 def describe(source: File, *, scale: Scale | None = None, columns: Columns = ()) -> Reply:
-    """Show the number of ratings, users and items in SOURCE and their spread, but no id.
+    """Show the number of ratings, users and items in SOURCE and their spread, but no ids.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def pair_hashes(users: Words, items: Words, salt: int) -> Words:
 
 
 def top(scores: Floats, k: int) -> tuple[Ids, Floats]:
-    """Return positions and scores (n, k) of the best of each row (n, m), padded by -1 and -inf.
+    """Return positions and scores (n, k) of the k best in each row, padded with -1 and -inf.
 
     >>> top(np.array([[1.0, 3.0, 3.0, -np.inf]]), 4)[0].tolist()
     [[1, 2, 0, -1]]

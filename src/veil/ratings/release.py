@@ -131,7 +131,7 @@ def card_of(out: Path) -> Path:
 
 
 def document(release: Release) -> dict[str, Any]:
-    """Return the content of a card: mechanism and guarantee, but no user."""
+    """Return the content of a card: mechanism and guarantee, but nothing about users."""
     cost, data = release.cost, release.data
     return {
         "mechanism": release.mechanism,

@@ -41,7 +41,9 @@ class RatingsStudy(Study):
     """The keys of a study of ratings."""
 
     train: Annotated[str, Field(description="file of the ratings to protect")]
-    test: Annotated[str, Field(description="file of held-out ratings; else a fifth of train")] = ""
+    test: Annotated[
+        str, Field(description="file of held-out ratings; by default a fifth of train")
+    ] = ""
     scale: Annotated[
         tuple[float, ...],
         Field(strict=False, max_length=2, description="lowest and highest rating"),
@@ -50,12 +52,15 @@ class RatingsStudy(Study):
         Specs, Field(strict=False, description="columns: user, item, rating and perhaps time")
     ] = ()
     positive: Annotated[
-        float | None, Field(description="lowest rating of a like; else 3/4 up")
+        float | None,
+        Field(description="lowest rating that counts as a like; by default 3/4 up the scale"),
     ] = None
     recommender: Annotated[str, Field(description="recommender trained on a release")] = (
         "itemknn(k=20)"
     )
-    utility: Annotated[str, Field(description="rmse, or a measure of lists from 0 to 1")] = "ndcg"
+    utility: Annotated[
+        str, Field(description="rmse, or a measure of recommendation lists from 0 to 1")
+    ] = "ndcg"
     depth: Annotated[int, Field(ge=1, le=1000, description="length of a list")] = 10
     items: Annotated[str, Field(description="table of items, with titles for the report")] = ""
     title: Annotated[str, Field(description="column of titles in that table")] = "title"

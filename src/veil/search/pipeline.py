@@ -156,7 +156,7 @@ def ask(
 
 
 def _ask(released: Sequence[Released], engine: Engine, k: int) -> Ranking:
-    """Query an engine. The call is checked here, too, because the engine may be a plugin."""
+    """Query an engine. The call is also checked here, because the engine may be a plugin."""
     check_call(released, k, network=leaves(engine))
     try:
         return engine.search(released, k)

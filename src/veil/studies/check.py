@@ -95,7 +95,7 @@ def _check_table(results: Results, experiment: Experiment) -> None:
     utilities = [row for row in rows if is_utility(row)]
     protected = [row for row in utilities if row.mechanism != PLAIN]
     _require(bool(protected), f"each configuration must have a {words.utility.name}")
-    _require(len(utilities) > len(protected), "the unprotected data must have a utility, too")
+    _require(len(utilities) > len(protected), "the unprotected data must also have a utility")
     for row in utilities:
         _require(0 <= row.score <= words.utility.top, "a utility must be from 0 to its top")
     risks = [row for row in rows if row.kind == "risk"]

@@ -109,7 +109,7 @@ def load_study(path: Path) -> Study:
     """Read a study from a TOML file; relative paths in it start from the file's folder."""
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{path} is too large for a study. Choose a TOML file of a study.")
+            raise InputError(f"{path} is too large for a study file. Choose a study in TOML.")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"Cannot read the study {path} ({error.strerror}).") from None

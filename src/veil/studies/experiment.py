@@ -171,7 +171,7 @@ class Step:
     of
         Key of the step whose result it uses, or "".
     by
-        Spec of the attack, or of the user of the release; else "".
+        Spec of the attack, or of the user of the release; otherwise "".
     count
         Number of releases of each subject that it uses.
     """
@@ -251,7 +251,7 @@ class Figure:
         also compares with controls.
     upper
         Upper bound of the mean with 97.5 % confidence, if values are outside the range of the
-        axis, where the usual bound of a mean does not hold; else None.
+        axis, where the usual bound of a mean does not hold; otherwise None.
     """
 
     kind: str
@@ -564,7 +564,7 @@ class Experiment(ABC):
         return stream(self.study.seed, int(step.key[:15], 16))
 
     def remembered(self, key: str, make: Callable[[], T]) -> T:
-        """Return the cached result for a key, or that of `make`; `kept` results are cached."""
+        """Return the cached result for a key, or make it; the last `kept` results stay cached."""
         if key not in self._releases:
             release = make()
             for old in list(self._releases)[: 1 - self.kept]:

@@ -33,9 +33,10 @@ class Row:
     score, low, high, n
         The mean over `n` subjects and its 95 % bootstrap interval.
     chance
-        Success of a blind guess, for risk, recovery and linkage; else None.
+        Success of a blind guess, for risk, recovery and linkage; otherwise None.
     p_value
-        For the utility of the plane, p-value of the paired test against no protection; else None.
+        For the utility of the plane, p-value of the paired test against no protection; otherwise
+        None.
     upper
         Upper bound of the score with 97.5 % confidence, for risks that subtract a baseline or a
         control. None if the usual bound of a mean holds.

@@ -111,7 +111,7 @@ def protect(
     (OUT.veil.json) records the mechanism, what is proved, and whether a seed was used. It contains
     no value of the table. The rows keep their order, which links them to FILE for anyone who knows
     its order; --shuffle prevents that. With --blocks, FILE need not fit into memory, and may be a
-    folder of files with the same columns; OUT is then a folder, too.
+    folder of files with the same columns; OUT is then also a folder.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def protect(
     excel_safe
         Quote values that a spreadsheet would run as formulas.
     seed
-        Repeats the draws, for experiments: NOT PRIVATE.
+        Seed that makes the draws reproducible, for experiments: NOT PRIVATE.
     """
     release: Release | Written
     if large is not None:
@@ -385,7 +385,7 @@ def loss(
     order: Annotated[int, Field(ge=1, le=2)] = 2,
     seed: int | None = None,
 ) -> Reply:
-    """Report what MASKED lost of the original: overall, by column, and for common uses.
+    """Report what MASKED lost against the original: overall, by column, and for common uses.
 
     MASKED is a file, or a spec such as "mdav(k=10)", which is applied to the original first. If
     rows cannot be matched, as with synthetic data, only distributions are compared.
@@ -552,7 +552,7 @@ def count(
     excel_safe
         Quote labels that a spreadsheet would run as formulas.
     seed
-        Repeats the draws, for experiments: NOT PRIVATE.
+        Seed that makes the draws reproducible, for experiments: NOT PRIVATE.
     """
     from veil.tables.cells.audit import require_csv, write_cells
 

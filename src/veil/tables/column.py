@@ -318,7 +318,7 @@ def _numbers(forms: Sequence[str | None], *, padded: bool) -> Floats | None:
 
 
 def _places(present: NDArray[np.bool_], at: Ids) -> Ids:
-    """Return the rank of each label; `MISSING` for missing ones, and as the last entry."""
+    """Return the rank of each label, or `MISSING` if it is absent; the last entry is `MISSING`."""
     ranks = np.full(len(present) + 1, MISSING, dtype=np.int64)
     ranks[:-1][present] = at
     return ranks

@@ -121,7 +121,7 @@ _WEAK = "the attack is no better than chance, and shows nothing about the releas
 
 
 class Tables(Experiment):
-    """Compares mechanisms for tables, under attackers who know some columns.
+    """Tables of records or counts: protect them, attack them and measure what is lost.
 
     Each release is attacked separately: several releases of one table reveal more.
     """

@@ -270,7 +270,7 @@ WORDS = Vocabulary(
 
 
 class Tasks(Experiment):
-    """Labelled texts that are protected, classified and attacked."""
+    """Classifiers on protected texts: train, attack and compare them."""
 
     words: ClassVar[Vocabulary] = WORDS
     keys = TaskStudy

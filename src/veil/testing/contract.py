@@ -307,5 +307,5 @@ class Attacking:
             return
         require(
             float(self.attack(attack, original, other).risk) <= max(0.5 * risk, 0.05),
-            "an attack must fail on a release of other data; else it looks at the truth",
+            "an attack must fail on a release of other data; otherwise it looks at the truth",
         )

@@ -224,7 +224,7 @@ def _check_guesses(attacker: Attack, scene: Scene) -> None:
     mixed = _attack(attacker, replace(scene, variants=rows))
     require(
         2 * _success(mixed) <= _success(outcome),
-        "an attack must fail on variants of other texts; else it looks at the truth",
+        "an attack must fail on variants of other texts; otherwise it looks at the truth",
     )
 
 

@@ -1,4 +1,4 @@
-"""Texts and queries: protected by replacing words or whole queries, and what attacks still find.
+"""Protect texts by replacing words, or queries as a whole, and attack the result.
 
 >>> from veil import text
 >>> str(text.mechanism("cmp(epsilon=10)"))

@@ -89,7 +89,7 @@ class QueryLog:
         return -1
 
     def with_queries(self, texts: Sequence[str]) -> tuple["QueryLog", int]:
-        """Return a log that has these queries, too, and the number of queries added."""
+        """Return a log that also has these queries, and the number of queries added."""
         missing: dict[str, str] = {}
         for text in texts:
             if self.place(text) < 0:

@@ -126,7 +126,7 @@ class SeenAnswer(ShownAnswer):
     p: Figure = Field(description="probability that it is sensitive; null if unknown")
     label: bool | None = Field(description="label given by a human; null if there is no label")
     rank: int | None = Field(
-        description=("its rank for people without clearance; null if it is not shown to them")
+        description=("rank for people without clearance; null if hidden from them")
     )
 
 

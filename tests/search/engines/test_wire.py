@@ -172,7 +172,7 @@ def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_proxy_sees_the_host_but_no_query_of_https(monkeypatch: pytest.MonkeyPatch) -> None:
     with RecordingServer(lambda wire: wire.send(b"HTTP/1.1 407 No\r\n\r\n")) as server:
         monkeypatch.setenv("https_proxy", f"127.0.0.1:{server.port}")
-        with pytest.raises(NoAnswer, match="^The proxy in the environment does not connect to"):
+        with pytest.raises(NoAnswer, match="^The proxy set in the environment did not connect to"):
             exchange("GET", "https://engine.test/secret?b=c", timeout=60)
     assert server.blob in (
         b"",

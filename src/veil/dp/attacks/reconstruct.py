@@ -85,7 +85,7 @@ def decode(sets: Floats, counts: Floats) -> Floats:
     )
     if solved.status != 0:
         raise VeilError(
-            "The linear program of the reconstruction was not solved. Try other queries."
+            "The linear program of the reconstruction could not be solved. Try other queries."
         )
     point: Floats = np.clip(-np.asarray(solved.ineqlin.marginals), 0.0, 1.0)
     return point

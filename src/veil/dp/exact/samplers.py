@@ -1,24 +1,24 @@
 r"""Exact samplers on the integers: finite, discrete Laplace and discrete Gaussian.
 
 Sampling is by inversion. A uniform number U with unlimited bits is compared with the distribution
-function, of which only bounds lo_i <= 2^P F(i) <= hi_i are known; bits of U are drawn as the
-comparison needs them. The first 16 bits decide by one lookup in a table of 65,536 cells if the
-whole cell is inside one step of F. 48 more bits decide nearly all others by binary search.
-Anything still open after 64 bits, or beyond the listed values, is decided by integers of twice the
-precision, repeatedly. The work of a draw does not depend on data.
+function F, of which only the bounds lo_i <= 2^P F(i) <= hi_i are known; bits of U are drawn only
+as the comparison needs them. The first 16 bits are looked up in a table of 65,536 cells, and
+settle the draw if the whole cell is inside one step of F. Otherwise 48 more bits and a binary
+search nearly always do. Draws still open after 64 bits, or beyond the listed values, are settled
+with integers of twice the precision, repeatedly. The work of a draw does not depend on data.
 
-The discrete Laplace distribution :math:`P(z) = \frac{1-q}{1+q} q^{|z|}`, :math:`q = e^{-1/s}`.
+The discrete Laplace distribution is :math:`P(z) = \frac{1-q}{1+q} q^{|z|}`, :math:`q = e^{-1/s}`.
 Up to s = 48 it is one table over both signs, in the order 0, 1, -1, 2, -2 ...: the remaining
 probability after z is q^z, and after -z 2 q^(z+1)/(1+q). For a larger s, z = k 2^b + r if
 z >= 0, and -1-z = k 2^b + r if not; the signed block k comes from one table (the negative side has
-weight q), and the base-256 digits of r from one table each: the digits of a geometric variable are
-independent.
+weight q), and the base-256 digits of r from one table each, because the digits of a geometric
+variable are independent.
 
-The discrete Gaussian distribution :math:`P(z) \propto e^{-z^2 / (2 \sigma^2)}` on the integers.
-Up to sigma = 128 it is one table, in the order 0, 1, -1, 2, -2 ... For a larger one, z = k 2^b + r
-if z >= 0 and -1-z = k 2^b + r if not: the signed block comes from a table, with the weight of its
-member nearest to 0 (its base), r is uniform, and both are accepted with probability
-e^(-r (2 base + r) / (2 sigma^2)), which is nearly 1; else both are redrawn.
+The discrete Gaussian distribution is :math:`P(z) \propto e^{-z^2 / (2 \sigma^2)}` on the integers.
+Up to sigma = 128 it is one table, in the order 0, 1, -1, 2, -2 ... For a larger sigma,
+z = k 2^b + r if z >= 0 and -1-z = k 2^b + r if not. The signed block k comes from a table, with
+the weight of its member nearest to 0 (its base), and r is uniform. Both are accepted with
+probability e^(-r (2 base + r) / (2 sigma^2)), which is nearly 1, and otherwise redrawn.
 
 References
 ----------

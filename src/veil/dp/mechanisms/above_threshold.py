@@ -146,8 +146,8 @@ class AboveThreshold(Mechanism):
     threshold: Annotated[
         int, Field(description="queries at or above it are reported", examples=[0])
     ]
-    sensitivity: Annotated[int, Field(ge=1, description="how much any query changes, at most")] = 1
-    cutoff: Annotated[int, Field(ge=1, description="answers of 1 until it ends")] = 1
+    sensitivity: Annotated[int, Field(ge=1, description="largest change of any query")] = 1
+    cutoff: Annotated[int, Field(ge=1, description="number of answers 1 before it stops")] = 1
     monotone: Annotated[
         bool,
         Field(
@@ -156,7 +156,8 @@ class AboveThreshold(Mechanism):
         ),
     ] = False
     version: Annotated[
-        Version, Field(description="whose version; roth, lee-clifton, stoddard and chen are wrong")
+        Version,
+        Field(description="published version; roth, lee-clifton, stoddard and chen are wrong"),
     ] = "lyu"
 
     @field_validator("threshold")

@@ -18,7 +18,7 @@ UNDECLARED = (
     "The set of labels was taken from the data and is treated as public. If it is not, list all"
     " labels in advance."
 )
-CHOSEN = "Choosing parameters by looking at the same data costs budget, too."
+CHOSEN = "Choosing parameters by looking at the same data also costs budget."
 _EXACT = 2.0**53
 
 

@@ -15,7 +15,7 @@ Gradient descent uses integers up to the noise. A row x (its features and a 1) a
 are integer steps, and so are x.w and p - y, where p is read from a table of the logistic function.
 The gradient of a row is a x, where a is p - y clipped so that a^2 |x|^2 <= C^2, in integers:
 nothing is rounded after clipping, and one row changes the sum by at most C (L2), exactly. Matrix
-products are exact, too: every partial sum is an integer below 2^53 in any order, so the
+products are also exact: every partial sum is an integer below 2^53 in any order, so the
 contribution of a row does not depend on other rows.
 
 The other method minimises a perturbed objective:

@@ -51,8 +51,8 @@ class Average(Ranker):
 
     .. math:: d\left(\tfrac1m \sum_j z_j,\, y\right)
 
-    It shows what fresh noise costs, without any knowledge of the mechanism. On the sphere the mean
-    is that of the unit vectors.
+    The attack shows the cost of drawing fresh noise for each release, and needs no knowledge of
+    the mechanism. On the sphere, the mean is that of the unit vectors.
     """
 
     name: ClassVar[str] = "average"

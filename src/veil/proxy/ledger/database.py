@@ -40,7 +40,7 @@ def read_amount(value: object) -> float:
 
 
 def read_seconds(value: object) -> float:
-    """Return a time in seconds since 1970."""
+    """Return a time in seconds since 1970; reject anything else."""
     if (seconds := read_amount(value)) < LATEST:
         return seconds
     raise sqlite3.DatabaseError

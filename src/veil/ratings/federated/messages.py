@@ -231,7 +231,7 @@ def encode(message: Message, label: bytes) -> bytes:
         parts.append(_written(value))
     size = sum(map(len, parts))
     if size > MOST:
-        raise ProtocolError("A message would have more than 64 MiB. Send fewer numbers a round.")
+        raise ProtocolError("A message would exceed 64 MiB. Send fewer numbers per round.")
     return b"".join(parts)
 
 

@@ -36,7 +36,8 @@ class Bits(Mechanism):
     name: ClassVar[str] = "bits"
     epsilon: Annotated[float, Field(gt=0, description="budget of one bit", examples=[4.0])]
     positive: Annotated[
-        float | None, Field(description="lowest rating of a like; else 3/4 up")
+        float | None,
+        Field(description="lowest rating that counts as a like; by default 3/4 up the scale"),
     ] = None
 
     @property

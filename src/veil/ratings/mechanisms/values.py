@@ -27,7 +27,8 @@ class ValueMechanism(Mechanism):
 
     epsilon: Annotated[float, Field(gt=0, description="budget of one rating", examples=[1.0])]
     step: Annotated[
-        float | None, Field(gt=0, description="step of the scale; else ratings must be integers")
+        float | None,
+        Field(gt=0, description="step of the scale; without it, ratings must be integers"),
     ] = None
 
     @property
@@ -148,7 +149,9 @@ class Compressed(Mechanism):
 
     name: ClassVar[str] = "compressed"
     bits: Annotated[int, Field(ge=1, le=32, description="bits of a number")] = 8
-    top: Annotated[int | None, Field(ge=1, description="number of kept values; else all")] = None
+    top: Annotated[
+        int | None, Field(ge=1, description="number of kept values; by default all")
+    ] = None
 
     @property
     @override

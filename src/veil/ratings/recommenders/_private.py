@@ -36,7 +36,7 @@ class PrivateRecommender(Recommender):
     epsilon: Annotated[float, Field(gt=0, description="budget of a user", examples=[1.0])]
     delta: Annotated[
         float | None,
-        Field(gt=0, lt=1, description="probability of a larger loss; else 1/(10 n)"),
+        Field(gt=0, lt=1, description="probability of a larger loss; by default 1/(10 n)"),
     ] = None
 
     @property

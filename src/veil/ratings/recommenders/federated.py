@@ -87,15 +87,17 @@ class Federated(Recommender):
     ] = 4.0
     clip: Annotated[float, Field(gt=0, description="largest norm of an update")] = 2.0
     delta: Annotated[
-        float | None, Field(gt=0, lt=1, description="probability of a larger loss; else 1/(10 n)")
+        float | None,
+        Field(gt=0, lt=1, description="probability of a larger loss; by default 1/(10 n)"),
     ] = None
     secure: Annotated[
-        bool, Field(description="clients add the noise; else a trusted server does")
+        bool, Field(description="clients add the noise; otherwise a trusted server does")
     ] = True
     step: Annotated[float, Field(gt=0, description="step along the mean update")] = 1.5
     ridge: Annotated[float, Field(gt=0, description="ridge of a user's own vector")] = 1.5
     threshold: Annotated[
-        int | None, Field(ge=2, description="least number of survivors; else nearly all who join")
+        int | None,
+        Field(ge=2, description="smallest number of survivors; by default nearly all who join"),
     ] = None
     max_rounds: Annotated[
         int | None, Field(ge=1, description="maximum number of rounds of a client")

@@ -212,7 +212,7 @@ class CTA(CellMechanism):
 
     name: ClassVar[str] = "cta"
     threshold: int = Field(
-        default=5, ge=2, description="least count to publish", json_schema_extra=PRIVATE
+        default=5, ge=2, description="smallest count to publish", json_schema_extra=PRIVATE
     )
     share: float = Field(
         default=0.2, gt=0, lt=1, description="largest change of a count, as a share"

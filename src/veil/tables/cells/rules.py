@@ -116,7 +116,7 @@ class Threshold(Rule):
 
     name: ClassVar[str] = "threshold"
     threshold: int = Field(
-        default=5, ge=1, description="least count to publish", json_schema_extra=PRIVATE
+        default=5, ge=1, description="smallest count to publish", json_schema_extra=PRIVATE
     )
 
     @override
@@ -171,7 +171,7 @@ class PPercent(Rule):
     p: float = Field(default=10.0, gt=0, description="percent", json_schema_extra=PRIVATE)
 
     def sensitive(self, cells: Cells) -> Sensitive:
-        """T - x1 - x2 < p/100 x1; protected by what is lacking."""
+        """T - x1 - x2 < p/100 x1; the protection is the shortfall."""
         first, second = largest(cells, 2)
         lacking = self.p / 100 * first - (cells.margins - first - second)
         sensitive = (cells.margins > 0) & (lacking > 1e-12 * cells.margins)

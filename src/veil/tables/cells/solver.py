@@ -384,7 +384,7 @@ class Flows:
 
     @cached_property
     def inner(self) -> Mask:
-        """Which entries are cells, not sums."""
+        """True for entries that are cells and not sums."""
         mask = np.zeros(self.lines.shape, dtype=np.bool_)
         mask[interior(self.cells.axes)] = True
         return mask.ravel()

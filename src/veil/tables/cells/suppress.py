@@ -193,7 +193,7 @@ def judge(cells: Cells, threshold: int | None, protection: float | None, rule: s
     return Sensitive(sensitive, protections)
 
 
-USUAL = 5  # least count to publish
+USUAL = 5  # smallest count to publish
 CONTRIBUTORS = (
     "This also holds, for cells of others, for each contributor who knows its own amounts and is"
     " the only one, or one of the two largest, in a suppressed cell or in the suppressed cells of"
@@ -203,22 +203,22 @@ CONTRIBUTORS = (
 
 
 class Suppress(CellMechanism):
-    """Suppress sensitive cells, and other cells so that readers cannot infer them closely.
+    """Suppress sensitive cells, and enough others that readers cannot infer them closely.
 
-    For each sensitive cell v, a reader of everything published must find every number in
-    [max(0, v - protection), v + protection] possible, or at least both bounds. For each bound, the
-    cheapest change of cells that reaches it is found (a flow; a cell that is not suppressed yet
-    costs ln(1 + v)), and its cells are suppressed. Then every cell that no bound needs is
-    published again. Sums are suppressed only if no set of cells works, the grand total never. The
-    release is audited before it is returned.
+    For each sensitive cell v, everything published must be consistent with every number in
+    [max(0, v - protection), v + protection], or at least with both bounds. For each bound, the
+    mechanism finds the cheapest change of cells that reaches it (a flow; a cell that is not yet
+    suppressed costs ln(1 + v)) and suppresses those cells. It then republishes every cell that no
+    bound needs. Sums are suppressed only if no set of cells works, and the grand total never is.
+    The release is audited before it is returned.
 
     Notes
     -----
     Readers are assumed to know that cells are not negative. With sums, a reader may also be a
-    contributor who knows its own amounts: cells of others must be protected from it, too, and the
-    suppressed cells of a line must not be sensitive in total. `threshold` counts the contributors
-    of a sum; with a `rule`, both apply. Unless `zeros` may be suppressed, a reader who knows the
-    mechanism also knows that no suppressed cell is zero.
+    contributor that knows its own amounts. Cells of others must be protected from it as well, and
+    the suppressed cells of a line must not be sensitive in total. `threshold` counts the
+    contributors of a sum; with a `rule`, both apply. Unless `zeros` may be suppressed, a reader
+    who knows the mechanism also knows that no suppressed cell is zero.
 
     References
     ----------
@@ -230,13 +230,13 @@ class Suppress(CellMechanism):
     threshold: int | None = Field(
         default=None,
         ge=1,
-        description="least count to publish, or least contributors of a sum; 5 without a rule",
+        description="smallest count, or number of contributors, to publish; 5 without a rule",
         json_schema_extra=PRIVATE,
     )
     protection: float | None = Field(
         default=None,
         gt=0,
-        description="protection of sensitive cells, both ways; by default that of the rule",
+        description="distance of a sensitive cell from its bounds; by default set by the rule",
     )
     zeros: bool = Field(default=False, description="whether empty cells may be suppressed")
     rule: str = Field(

@@ -61,7 +61,7 @@ class NodeJudge:
 
     @property
     def lasting(self) -> bool:
-        """Whether every node above a satisfying node satisfies, too."""
+        """Whether every node above a satisfying node also satisfies."""
         return self.limit == 0 or all(criterion.lasting for criterion in self._criteria)
 
     def verdict(self, node: Node) -> Verdict:
@@ -70,7 +70,7 @@ class NodeJudge:
         return verdict if verdict is not None else self._judged(self.counter.at(node))
 
     def satisfies(self, node: Node) -> bool:
-        """Return whether the failing rows are at most those that may be suppressed."""
+        """Return whether no more rows fail at a node than may be suppressed."""
         return self.verdict(node).failing <= self.limit
 
     def every(self) -> Iterator[tuple[Node, Verdict]]:

@@ -131,7 +131,7 @@ class PairMeasure(TextMeasure):
         return comparison.means(self.scores(comparison))
 
 
-_SHAPE = "Texts must be a list, and the variants of each text must be a list, too."
+_SHAPE = "Texts must be a list, and so must the variants of each text."
 
 
 def _to_lists(

@@ -165,9 +165,9 @@ _SAMPLES: dict[MarkKind, str] = {
 
 
 def _seen_values(outcome: SearchOutcome) -> dict[str, object]:
-    """Return the distinct variants, and what the marks in them mean.
+    """Return the template values for the variants: distinct ones, and the meaning of their marks.
 
-    `clear` counts variants that contain only words of the query, which give it away.
+    `clear` counts variants that give the query away, because all their words are from it.
     """
     rows: dict[tuple[str, str], list[SentVariant]] = {}
     for variant in outcome.seen:
@@ -197,7 +197,7 @@ def _distinct_note(different: int, of: int) -> str:
 
 
 def _group_values(outcome: SearchOutcome) -> dict[str, object]:
-    """Return what is shown of a cover group, if one was sent."""
+    """Return the template values for a cover group; without a group, only the defaults."""
     group = outcome.cover
     if group is None:
         return {"exact": None, "tracks_shown": _TRACKS_SHOWN}

@@ -131,7 +131,7 @@ def require_connection(url: str, timeout: float) -> None:
         raise _unreached(name, error, sent=False) from None
     except http.client.HTTPException:
         raise NoAnswer(
-            f"The proxy in the environment does not connect to {to.where}.", sent=False
+            f"The proxy set in the environment did not connect to {to.where}.", sent=False
         ) from None
 
 
@@ -185,7 +185,7 @@ def _connected(
             return
         if proxy is not None and not tunnel(sock, to.host, to.port, proxy, deadline):
             raise NoAnswer(
-                f"The proxy in the environment does not connect to {to.where}.", sent=False
+                f"The proxy set in the environment did not connect to {to.where}.", sent=False
             )
         with closing(encrypt(sock, to.host, deadline)) as safe:
             yield TimedSocket(safe, deadline, most)

@@ -53,7 +53,7 @@ class SanText(WordMechanism):
         Field(
             ge=1e-6,
             le=1,
-            description="SanText+: probability that a word that is not sensitive is replaced",
+            description="SanText+: probability of replacing a word that is not sensitive",
             json_schema_extra=PRIVATE,
         ),
     ] = 0.3

@@ -103,5 +103,5 @@ def longest(text: str, run: list[Place], sizes: range, right: Right) -> Iterator
 
 
 def _first(text: str, start: int, ends: list[int], right: Right) -> Iterator[int]:
-    """Yield the last valid end, if any."""
+    """Yield the last end that makes a valid stretch, if any."""
     yield from islice((end for end in reversed(ends) if right(text, (start, end))), 1)
