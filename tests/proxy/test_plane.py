@@ -224,8 +224,8 @@ def test_a_broken_last_audit_is_told_and_passed_over(tmp_path: Path) -> None:
     plane = load_plane()
     assert plane.shipped
     assert str(folder) in plane.note
-    assert "not a table of an audit" in plane.note
-    with pytest.raises(InputError, match="not a table of an audit"):
+    assert "not a table of a report" in plane.note
+    with pytest.raises(InputError, match="not a table of a report"):
         load_plane(folder)
 
 
@@ -245,7 +245,7 @@ def test_a_named_folder_that_cannot_be_used_is_refused(content: bytes, tmp_path:
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="run 'veil audit' first"):
+    with pytest.raises(InputError, match="Run 'veil audit' first"):
         load_plane(tmp_path / "none")
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be read"):
