@@ -81,7 +81,7 @@ def test_attackers_that_were_not_faced_are_named(veil: Veil, report: Path) -> No
     spared = veil("choose", "--max-risk", "0.05", "--results", report)
     assert spared.code == 0
     assert spared.err.startswith(
-        "bayes, which was tried on others, was not tried on cmp(epsilon=1.0)."
+        "Attacks that were tried on others were not tried on cmp(epsilon=1.0): bayes."
     )
     assert veil("choose", "--max-risk", "0.9", "--results", report).err == ""
 
@@ -100,7 +100,7 @@ def test_what_cannot_be_is_one_sentence(veil: Veil, report: Path) -> None:
     assert "No configuration keeps" in refused("--max-risk", "0.1")
     unknown = tuple(replace(one, score=math.nan) if one.attacker else one for one in ROWS)
     write_csv(Results("c", unknown), report / "results.csv")
-    assert "no risk was measured" in refused("--max-risk", "0.1")
+    assert "no risk is known" in refused("--max-risk", "0.1")
     several = tuple(replace(one, data="d") for one in ROWS)
     write_csv(Results("c", ROWS + several), report / "results.csv")
     assert "several values of collection. Choose one: c, d" in refused("--max-risk", "0.1")

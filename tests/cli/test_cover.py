@@ -132,7 +132,7 @@ def test_parts_of_a_collection(veil: Veil, texts: list[str], tmp_path: Path, par
     made = load(tmp_path / "a")
     assert (made.texts[0], made.universe) == (first[part], f"library, {part}")
     none = veil("cover", "build", library, "--part", "log", *SMALL, "--out", tmp_path / "b")
-    assert "must have a log. Try its passages or titles" in none.refused()
+    assert "has no log. Try its passages or titles" in none.refused()
     assert not (tmp_path / "b").exists()
 
 
@@ -249,7 +249,7 @@ def test_nothing_of_a_query_is_written_down(veil: Veil, folder: Path, tmp_path: 
 
 
 def test_a_table_that_cannot_be_used(veil: Veil, folder: Path, tmp_path: Path) -> None:
-    assert "must exist" in veil("cover", "show", tmp_path / "none", QUERY).refused()
+    assert "does not exist" in veil("cover", "show", tmp_path / "none", QUERY).refused()
     assert "must be a table" in veil("cover", "show", tmp_path, QUERY).refused()
     data = bytearray((folder / "addresses.npy").read_bytes())
     data[-1] ^= 1
@@ -292,7 +292,7 @@ def test_the_screen_of_a_search_with_cover(searching: Veil, table: Table) -> Non
         " unknown."
     ]
     assert f"  {NOT_COVERED}" in told.lines
-    assert "A group that had not been sent before. Newly spent: 3 bits; 297 bits are" in told.out
+    assert "This group had not been sent before. Newly spent: 3 bits; 297 bits are" in told.out
     assert "Cost" not in told.out
     assert "epsilon" not in told.out
     assert CANARY not in told.out

@@ -326,7 +326,7 @@ def test_of_an_address_the_document_has_the_host(search: Search, wire: Recording
 def test_a_log_in_another_encoding_is_to_be_converted(search: Search, tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_bytes(f"one\n{CANARY} \xe9\n".encode("latin-1"))
     refused = search("--log", tmp_path / "log.txt", CANARY).refused()
-    assert "log.txt is not UTF-8 text after line 1; convert it to UTF-8." in refused
+    assert "log.txt is not UTF-8 text after line 1. To fix this, convert it to UTF-8." in refused
 
 
 @pytest.mark.parametrize("flags", [[], ["--no-ledger"], ["--unknown", "mask"]])
@@ -352,10 +352,10 @@ def test_the_screen_says_what_was_spent_and_what_is_left(search: Search) -> None
         in search("--budget", 100, QUERY).out
     )
     again = search("--budget", "none", QUERY).out
-    assert "No new variants: those that were released before were sent" in again
+    assert "No new variants: the earlier ones were sent again" in again
     assert "Newly spent: 0; no budget is set (ledger entry 1)" in again
     other = search("--select", "content", "--policy", "number=drop", QUERY).out
-    assert f"Earlier releases of this query: {COST}, in addition." in other
+    assert f"Earlier releases of this query with other settings: {COST}, in addition." in other
 
 
 def test_what_no_sum_covers_needs_a_search_without_a_budget(
@@ -364,6 +364,4 @@ def test_what_no_sum_covers_needs_a_search_without_a_budget(
     loose = ("--mechanism", "custext(epsilon=1, k=5, mapping='neighbours')")
     assert "--budget none" in search(*loose, f"{CANARY} flu").refused()
     assert wire.blob == b""
-    assert (
-        "The cost is unbounded; no budget is set" in search(*loose, "--budget", "none", "flu").out
-    )
+    assert "No sum covers it; no budget is set" in search(*loose, "--budget", "none", "flu").out

@@ -13,7 +13,7 @@ from tests.web.serving import RecordingEngine, engine_spec
 from veil.corpus.catalogue import load_collection
 from veil.proxy.folder import data_folder
 from veil.search import locality
-from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
+from veil.search.locality import HERE, SIMULATION, stand_in_notice
 
 cli_search = importlib.import_module("veil.cli.results")
 PRIVATE = ("--mechanism", "cmp(epsilon=2)", "--size", 3)
@@ -72,7 +72,7 @@ def test_who_asks_for_variants_has_a_demonstration(
     flags = tuple(tmp_path / "r.jsonl" if one == "r" else one for one in flags)
     base = ("search", "--collection", docs, "--encoder", "none", "--vectors", vectors)
     shown = veil(*base, *flags, "flu dog")
-    assert (shown.code, shown.lines[0]) == (0, DEMONSTRATION)
+    assert (shown.code, shown.lines[0]) == (0, SIMULATION)
     assert "What the engine saw" in shown.out
     if flags == PRIVATE:
         told = json.loads(veil(*base, *flags, "--json", "flu dog").out)

@@ -488,7 +488,7 @@ def test_a_spec_that_cannot_be(
         (["cmp", "--epsilon", "1", "--select", "pos:nn", MINE], "unknown tag 'nn'"),
         (["cmp", "--epsilon", "1", "--select", "@none.txt", MINE], "File none.txt does not exist"),
         (["cmp", "--epsilon", "1", "--vectors", "glove", MINE], "no vectors called 'glove'"),
-        (["cmp", "--epsilon", "1", "--vectors", "no.txt", MINE], "no file of vectors no.txt"),
+        (["cmp", "--epsilon", "1", "--vectors", "no.txt", MINE], "File no.txt does not exist"),
         (["vickrey", "--epsilon", "1", "--noise", "loud", MINE], "'noise' parameter of vickrey"),
         (["vickrey", "--epsilon", "1", "--k", "2.5", MINE], "must be a whole number"),
         (["cmp", "--epsilon", "1", "-", MINE], "Texts cannot be combined with a file"),

@@ -190,7 +190,7 @@ def test_saved_and_opened(table: Table, tmp_path: Path) -> None:
     assert load(str(tmp_path / "t"), cell=4) is again
     with pytest.raises(ParameterError, match="must be 4. Got 5"):
         load(tmp_path / "t", cell=5)
-    with pytest.raises(InputError, match="must not exist"):
+    with pytest.raises(InputError, match="already exists"):
         table.save(tmp_path / "t")
 
 
@@ -226,7 +226,7 @@ def test_a_table_that_is_not_whole_is_refused(
 
 
 def test_what_is_no_table_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="must exist. Build a table"):
+    with pytest.raises(InputError, match="does not exist. Build a table"):
         load(tmp_path / "none")
     with pytest.raises(InputError, match="must be a table"):
         load(tmp_path)

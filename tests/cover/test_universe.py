@@ -90,7 +90,7 @@ def test_parts_of_a_collection(collection: Path) -> None:
     titles = read_universe(collection, "titles")
     assert list(titles.texts) == ["On skin", "one two three four five six seven eight nine ten"]
     assert list(read_universe(str(collection), "queries").texts) == ["skin care"]
-    with pytest.raises(InputError, match="must have a log"):
+    with pytest.raises(InputError, match="has no log"):
         read_universe(collection, "log")
     with pytest.raises(ParameterError, match="must be one of: passages"):
         read_universe(collection, "pages")  # type: ignore[arg-type]

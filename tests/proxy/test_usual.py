@@ -35,7 +35,7 @@ def test_the_table_decides_how_many_are_sent(table: Table, tmp_path: Path) -> No
     for size in (1, 5, SIZE):
         with pytest.raises(ParameterError, match="sends all 4 texts of a group or none"):
             usual_size(cover, size)
-    with pytest.raises(InputError, match="must exist. Build a table"):
+    with pytest.raises(InputError, match="does not exist. Build a table"):
         usual_size(Cover(table=str(tmp_path / "none")), None)
 
 

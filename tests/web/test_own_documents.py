@@ -10,7 +10,7 @@ from tests.web.sample_pages import QUERY, common, found, plane
 from tests.web.serving import House, serving
 
 from veil.proxy.settings import Configuration
-from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
+from veil.search.locality import HERE, SIMULATION, stand_in_notice
 from veil.web import pages
 
 OWN = common(standing="own", collection="mine")
@@ -41,7 +41,7 @@ def test_the_button_of_the_demonstration_searches_privately(
 ) -> None:
     text = Page(client.form("/search", {"q": "flu", "stop": 2, "demo": 1}).text).text
     assert desk.searched == [("flu", Configuration("cmp(epsilon=3.0)", 5), False)]
-    assert DEMONSTRATION in text
+    assert SIMULATION in text
     assert "What a remote engine would see" in text
 
 

@@ -267,7 +267,7 @@ def test_a_wide_lattice_is_refused_before_it_is_searched(client: Client) -> None
         ({"method": "mdav(k=3)", "roles": {"sex": "qi"}}, "numeric"),
         ({"roles": {"name": "identifier"}}, "No quasi-identifier"),
         ({"roles": {"shoes": "qi"}}, "no column 'shoes'"),
-        ({"roles": {"age": "weight", "pay": "weight"}}, "At most one column"),
+        ({"roles": {"age": "weight", "pay": "weight"}}, "Only one column"),
         ({"roles": {"sex": "weight"}}, "weights must be numbers"),
         ({"roles": {"age": "secret"}}, "roles"),
         ({"text": f"a,b\n1,{CANARY}\n2\n"}, "columns"),

@@ -190,7 +190,7 @@ _DESK_OPTIONS = (
         "--bound",
         type=click.IntRange(1),
         metavar="RANK",
-        help="Send only if every local attack ranks the query below this rank.",
+        help="Send only if no local attack has the query among its first RANK guesses.",
     ),
     click.option(
         "--on-bound",

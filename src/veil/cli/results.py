@@ -35,7 +35,7 @@ from veil.proxy.settings import (
     usual_size,
 )
 from veil.search.engines.local.replay import record as write_recording
-from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
+from veil.search.locality import HERE, SIMULATION, stand_in_notice
 from veil.search.pipeline import MAX_QUERY, check_query
 from veil.text.mechanisms.mechanism import LAYOUT, UNKNOWN, TextMechanism
 from veil.text.mechanisms.queries.cover import NOT_COVERED
@@ -169,7 +169,7 @@ def show_results(
     """Print the results, what the engine saw, the overlap with the plain ranking, and the cost."""
     console = stdout()
     if desk.standing == "own":
-        console.print(f"[yellow]{DEMONSTRATION}[/yellow]", soft_wrap=True)
+        console.print(f"[yellow]{SIMULATION}[/yellow]", soft_wrap=True)
     elif desk.standing == "stand-in":
         name = printable(desk.collection or desk.engine)
         console.print(escape(stand_in_notice(name)), soft_wrap=True)
@@ -257,17 +257,17 @@ def _account(outcome: SearchOutcome) -> str:
     spent, remaining, to_text = outcome.spent, outcome.budget.left, number_of
     if outcome.cover is not None:
         spent, remaining, to_text = outcome.bits, outcome.budget.bits_left, bits_of
-    now = f"Newly spent: {to_text(spent)}" if math.isfinite(spent) else "The cost is unbounded"
+    now = f"Newly spent: {to_text(spent)}" if math.isfinite(spent) else "No sum covers it"
     day = "no budget is set"
     if remaining is not None:
         amount = to_text(remaining)
         day = f"{amount} {'is' if amount == '1 bit' else 'are'} left for 24 hours"
-    more = ""
+    more, others = "", "Earlier releases of this query with other settings"
     if outcome.earlier_bits:
-        more += f" Earlier releases of this query: {bits_of(outcome.earlier_bits)}."
+        more += f" {others}: {bits_of(outcome.earlier_bits)}."
     if outcome.earlier:
         sum_ = number_of(outcome.earlier) if math.isfinite(outcome.earlier) else "without bound"
-        more += f" Earlier releases of this query: {sum_}, in addition."
+        more += f" {others}: {sum_}, in addition."
     return f"{now}; {day} (ledger entry {outcome.release}).{more}"
 
 

@@ -1,4 +1,4 @@
-"""All errors that a user can cause; each message ends with a suggested fix.
+"""All errors that a user can cause; each message says what to do.
 
 ::
 

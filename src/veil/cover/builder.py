@@ -91,7 +91,7 @@ def cells(vectors: Singles, ids: Ids, count: int) -> Ids:
 
 
 def _ordered(v: Singles, size: int) -> Ids:
-    """Order texts along the direction that best separates the first `left` from the rest."""
+    """Order texts along the direction that best separates the first `size` from the rest."""
     x = v - v.mean(axis=0)
     d = x[int(np.argmax((x * x).sum(axis=1)))]
     for _ in range(_POWER):
@@ -267,7 +267,7 @@ def build(
             or not (least <= value <= most)
         ):
             raise ParameterError(f"The '{name}' of a table must be an integer from {least} to"
-                f" {most:,}. Got another value instead.")  # fmt: skip
+                f" {most:,}.")  # fmt: skip
     texts = _universe(universe, report)
     if len(texts) < tracks * cell:
         raise InputError(

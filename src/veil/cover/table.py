@@ -409,9 +409,7 @@ class Table:
         """Write the table to a new folder, completely or not at all."""
         folder = Path(path)
         if folder.exists():
-            raise InputError(
-                f"The folder {folder} must not exist. Delete it, or choose a new folder."
-            )
+            raise InputError(f"Folder {folder} already exists. Delete it or choose another.")
         save_arrays(folder, KIND, VERSION, self._arrays(), self._facts())
         return self
 
@@ -494,7 +492,7 @@ def local_encoder(spec: str) -> Encoder:
 
 def _refusal(folder: Path) -> str:
     if not folder.is_dir():
-        return f"The folder {folder} must exist. Build a table with 'veil cover build'."
+        return f"Folder {folder} does not exist. Build a table with 'veil cover build'."
     if kind_of_folder(folder) != KIND:
         return (
             f"{folder} must be a table written by 'veil cover build'. Pass another folder, or"

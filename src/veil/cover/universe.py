@@ -114,7 +114,7 @@ class Universe:
         """Return an evenly spaced sample that has this share of the texts."""
         if not 0 < share <= 1:
             raise ParameterError(
-                "The share of a universe must be a number > 0, at most 1. Got {share:g} instead."
+                f"The share of a universe must be a number > 0, at most 1. Got {share:g} instead."
             )
         if share == 1:
             return self
@@ -216,6 +216,6 @@ def _of_collection(source: str | Path, part: Part, report: Report) -> Iterable[s
     texts = collection.queries.values() if part == "queries" else collection.log
     if not texts:
         raise InputError(
-            f"The collection {collection.name} must have a {part}. Try its passages or titles."
+            f"The collection {collection.name} has no {part}. Try its passages or titles."
         )
     return texts

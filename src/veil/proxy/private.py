@@ -255,7 +255,7 @@ class PrivateDesk:
         return open_result(name, self.untrusted)
 
     def search_all(self, queries: Sequence[str], setting: Configuration) -> list[SearchOutcome]:
-        """Search privately for several queries, with their variants mixed.
+        """Search privately for several queries, a few at a time, with the variants of these mixed.
 
         An error names the first query that failed by its number. What was sent for the others is
         in the ledger, so searching again sends nothing new.

@@ -127,7 +127,7 @@ MARKS: dict[MarkKind, str] = {
     "layout": "spacing and punctuation, which are kept",
     "changed": "sampled by the mechanism in place of one of your words",
     "same": "one of your words, which the mechanism sampled again by chance",
-    "unknown": "in place of an unknown word (a typo?); an attacker can at most recognise it",
+    "unknown": "in place of an unknown word (a typo?); it shows at most that the word is unknown",
     "kept": "one of your words, sent unchanged: it was not selected, or a policy keeps it",
     "cover": "a word of a fixed public text, the same for every query of the group",
 }

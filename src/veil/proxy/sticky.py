@@ -271,8 +271,8 @@ def _require_no_choice(bound: PreflightBound | None, mechanism: TextMechanism) -
 def exceeds_bound(checked: PreflightResult | None, bound: PreflightBound) -> bool:
     """Return whether an attacker may find the query within the limit, or none could be run.
 
-    Tied guesses may put the query within the limit by luck; a probability of one in twenty is
-    accepted.
+    Tied guesses may put the query within the limit by luck; this is accepted up to a
+    probability of one in twenty.
     """
     if checked is None or not checked.standings:
         return True

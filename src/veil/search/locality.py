@@ -31,9 +31,9 @@ HERE = (
     "These documents and the engine are on this machine. Your query does not leave it, so it is"
     " searched unprotected."
 )
-DEMONSTRATION = (
-    "This is a demonstration: the documents and the engine are on this machine, so nothing leaves"
-    " it. This is what a remote engine would see."
+SIMULATION = (
+    "This is a simulation of what a remote engine would see. The documents and the engine are on"
+    " this machine, so nothing leaves it."
 )
 
 

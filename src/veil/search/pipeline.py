@@ -189,7 +189,7 @@ def check_query(query: object) -> str:
 
 
 def require_protection(variants: Variants) -> None:
-    """Raise if the query would be sent unprotected. Words that pass by policy do not count."""
+    """Raise if the query would be sent unprotected. Words passed by policy are unprotected."""
     if not variants.protected[0]:
         raise InputError(
             "No word of the query would be protected. Nothing was sent. Choose another mechanism"

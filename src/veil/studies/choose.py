@@ -57,15 +57,15 @@ class Candidate:
         """Warning about attacks that were not tried on it, or an empty string."""
         if self.foes:
             return (
-                f"{', '.join(self.foes)}, which knows how {self.spec} works, was not tried on it."
-                " Its risk may look lower only for that reason."
+                f"Attacks that know how {self.spec} works were not tried on it:"
+                f" {', '.join(self.foes)}. Its risk may look lower only for that reason."
             )
         if not self.unfaced:
             return ""
         return (
-            f"{', '.join(self.unfaced)}, which was tried on others, was not tried on {self.spec}."
-            " Its risk may look lower only for that reason. Not every attack applies to every"
-            " mechanism."
+            f"Attacks that were tried on others were not tried on {self.spec}:"
+            f" {', '.join(self.unfaced)}. Its risk may look lower only for that reason. Not every"
+            " attack applies to every mechanism."
         )
 
 
@@ -108,7 +108,7 @@ class UncertifiedError(InputError):
 def describe_nearest(rivals: Sequence[Candidate], max_risk: float, top: float) -> str:
     """Return the configuration with the lowest risk and the size that certifying it needs."""
     if not rivals:
-        return "no risk was measured"
+        return "no risk is known"
     best = min(rivals, key=lambda rival: (rival.risk.score, rival.upper, -rival.utility.score))
     least, many = cases_needed(max_risk, top=top), vocabulary(best.risk.domain).subjects
     if least is None or max(rival.n for rival in rivals) >= least:
@@ -216,7 +216,7 @@ def cautions(rows: Sequence[Row], scores: Sequence[Score]) -> Iterator[str]:
             names += [row.attacker] if row.kind in ("risk", "recovery") else []
     if tried and not any(tried.values()):
         yield (
-            "No attack was tried: the report shows only utility, and nothing about what could be"
+            "No attack was tried: the figures show only utility, and nothing about what could be"
             " inferred."
         )
         return
@@ -240,7 +240,7 @@ def cautions(rows: Sequence[Row], scores: Sequence[Score]) -> Iterator[str]:
 
 
 def _is_short(rows: Sequence[Row], score: Score) -> bool:
-    """Return whether all points of a curve are close together, with more utility than risk."""
+    """Return whether all points of a curve are close together, useful and at little risk."""
     points = [
         row for row in rows
         if row.spec.partition("(")[0] == score.mechanism and row.size == score.size

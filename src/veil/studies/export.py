@@ -213,8 +213,7 @@ def read_csv(path: Path) -> tuple[Row, ...]:
     """Return the rows of a table that `write_csv` wrote."""
     if not path.is_file():
         raise InputError(
-            f"File {path} does not exist. Run 'veil audit' first, or choose its folder with"
-            " --results."
+            f"File {path} does not exist. Run 'veil audit' first, or choose a report folder."
         )
     try:
         with path.open(encoding="utf-8", newline="") as file:

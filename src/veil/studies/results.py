@@ -119,7 +119,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A subject of the study and some of its releases."""
+    """A subject of the study and some of its releases, which reports show in full."""
 
     spec: str
     subject: str

@@ -314,9 +314,9 @@ class SearchAsk(Ask):
         if self.stop is not None and self.mechanism is not None:
             raise _unfit("The request must not have both 'mechanism' and 'stop'.")
         if self.size is not None and self.mechanism is None:
-            raise _unfit("The 'size' parameter must have a 'mechanism' next to it.")
+            raise _unfit("The 'size' parameter needs a 'mechanism'.")
         if self.plain and self.query is None:
-            raise _unfit("The 'plain' parameter must have a single 'query' next to it.")
+            raise _unfit("The 'plain' parameter needs a single 'query'.")
         return self
 
     @property

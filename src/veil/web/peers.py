@@ -102,7 +102,7 @@ def _ask(client: Address | None, server: Address | None) -> set[int] | None:
     try:
         answer = _look_up(client, server)
         if answer is None and not _is_loopback(client, server):  # on loopback: another user
-            replies = (_look_up(client, server, reply) for reply, _ in socket.if_nameindex())
+            replies = (_look_up(client, server, index) for index, _ in socket.if_nameindex())
             answer = next((reply for reply in replies if reply is not None), None)
     except (OSError, ValueError, struct.error):
         return None

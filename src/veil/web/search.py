@@ -89,7 +89,7 @@ async def _posted(service: Service, request: Request) -> Response:
 
 
 def _way(service: Service, form: Mapping[str, str]) -> Way:
-    """Return how to search: own documents with the query itself, except for a demonstration.
+    """Return how to search: own documents with the query itself, except for a simulation.
 
     Whatever a form says, a query is sent unprotected only if a rule allows it, and searched
     directly only on this machine.

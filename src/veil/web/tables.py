@@ -384,7 +384,7 @@ class TablesAsk(Ask):
         if len(_of(roles, "weight")) > 1:
             raise StatusError(
                 422,
-                ("At most one column must be the sampling weight. Give the others another role."),
+                ("Only one column can be the sampling weight. Give the others another role."),
             )
         table = load(
             HeldFile("table.csv", self.text),

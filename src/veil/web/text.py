@@ -205,7 +205,7 @@ def _protect(service: Service, ask: ProtectAsk) -> ProtectAnswer:
     if len(ask.texts) * size > _VARIANTS or written > _CHARACTERS:
         raise StatusError(
             422,
-            f"A request must need at most {_VARIANTS:,} variants with {_CHARACTERS:,}"
+            f"A request can make at most {_VARIANTS:,} variants with {_CHARACTERS:,}"
             " characters. Send fewer or shorter texts, or a smaller size.",
         )
     release = api.protect(

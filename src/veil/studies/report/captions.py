@@ -56,7 +56,7 @@ def linkage(words: Vocabulary) -> str:
     """Return how to read the table of linkage."""
     return (
         f"The {words.size} of each {words.subject} were split in half, as if it had been released"
-        " twice with fresh noise. The figures show how often the attacker picks the matching"
+        " twice with fresh noise. The figures show how often the attacker finds the matching"
         f" second half among those of all {words.subjects}. Linkage reveals that a"
         f" {words.subject} was released again, not its content."
     )

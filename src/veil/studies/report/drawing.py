@@ -110,7 +110,9 @@ def draw_panel(
     if panel.chance is not None:
         caption.append(tag("span", f". Dotted: a blind guess, {percent(panel.chance)}."))
     if panel.lost:
-        caption.append(tag("span", f" Not shown: {panel.lost} with a missing or infinite figure."))
+        caption.append(
+            tag("span", f" Not shown: {panel.lost} with a figure that is missing or not finite.")
+        )
     return page.figure(caption, draw_plane(plane_of(panel, styles, stop), identity, shown))
 
 

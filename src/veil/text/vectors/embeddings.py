@@ -251,7 +251,7 @@ class Embeddings:
         """Write the space to a new folder, completely or not at all."""
         folder = Path(folder)
         if folder.exists():
-            raise InputError(f"{folder} exists already. Delete it, or name a new folder.")
+            raise InputError(f"Folder {folder} already exists. Delete it or choose another.")
         with whole_folder(folder) as part:
             np.save(part / "vectors.npy", self.vectors, allow_pickle=False)
             (part / "words.txt").write_bytes("\n".join(self.words).encode())

@@ -237,7 +237,7 @@ def read_vectors(path: Path, progress: Progress = lambda _: None) -> Embeddings:
     if path.is_dir():
         return open_folder(path)
     if not path.is_file():
-        raise InputError(f"There is no file of vectors {path}. Check the path.")
+        raise InputError(f"File {path} does not exist. Check the path.")
     suffix = path.suffix.lower()
     if suffix == ".npy":
         return _read_npy(path)

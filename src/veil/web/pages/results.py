@@ -15,7 +15,7 @@ from veil.proxy.results import (
     VariantPiece,
     link_of,
 )
-from veil.search.locality import DEMONSTRATION, HERE, stand_in_notice
+from veil.search.locality import HERE, SIMULATION, stand_in_notice
 from veil.web.pages.shell import Common, render
 from veil.web.pages.slider import Stop, exact_group, exact_of, search_values
 from veil.web.pages.words import amount, bits, count
@@ -112,7 +112,7 @@ def _notice(common: Common, outcome: SearchOutcome) -> tuple[str, str]:
     if outcome.plain:
         return "The query itself was sent at your request, so the engine read it.", "warning"
     if common.own:
-        return DEMONSTRATION, "warning"
+        return SIMULATION, "warning"
     if common.standing == "stand-in":
         return stand_in_notice(common.collection or common.engine), "hint"
     return "", ""
@@ -246,7 +246,7 @@ def _stop(common: Common, outcome: SearchOutcome) -> Stop | None:
 def _costs(outcome: SearchOutcome, *, own: bool) -> list[tuple[str, str]]:
     """Return what was spent now and in total, and what was sent to the engine.
 
-    `own` marks a demonstration on the user's own documents, where nothing is sent.
+    `own` marks a simulation on the user's own documents, where nothing is sent.
     """
     spent = amount(outcome.spent) if outcome.cover is None else bits(outcome.bits)
     pairs = [("Searched with" if own else "Sent now", _sent_text(outcome)), ("Newly spent", spent)]

@@ -233,7 +233,7 @@ def search_values(
 ) -> dict[str, object]:
     """Return the values of ``search-form.html``.
 
-    `focus` puts the cursor into the form; `shown` unfolds the demonstration on the user's own
+    `focus` puts the cursor into the form; `shown` unfolds the simulation on the user's own
     documents.
     """
     stops = stops_of(common.plane)

@@ -312,7 +312,7 @@ def _unconnected(name: str, message: str) -> NoAnswer:
     """Return the reason why the connection failed, without quoting libpq's message."""
     if ("SSL" in message or "certificate" in message) and "FATAL:" not in message:
         return NoAnswer(
-            f"{name} does not support TLS as 'sslmode' requires. Nothing was sent. Enable TLS on"
+            f"{name} does not support TLS as 'sslmode' requires. No query was sent. Enable TLS on"
             " the server, check its certificate, or set 'sslmode'.",
             sent=False,
         )
