@@ -189,7 +189,7 @@ def test_measure_says_in_words_what_a_reader_sees(folder: Path) -> None:
     assert "Of illness, in the worst class" in output
     assert "precision" not in output or "Quality" in output
     single_column = run("measure", "out.csv", "--qi", "wage")
-    assert "k = 1: 60 rows differ from all others" in single_column
+    assert "k = 1: 60 rows can be distinguished from all others" in single_column
     assert "No confidential column is declared" in single_column
     whole = run("measure", "out.csv", *roles(), "--of", "town.csv")
     assert "discernibility" in whole
@@ -330,7 +330,7 @@ def test_a_method_is_chosen_and_said_whether_it_is_certified(folder: Path) -> No
     code, out, err = invoked(*arguments, "--max-risk", "0.05")
     assert code == 3
     assert "Not certified: mondrian(k=20" in out
-    assert "Nothing is certified" in err
+    assert "No configuration is certified" in err
     assert "No configuration keeps" in refused(*arguments, "--max-risk", "0.00001")
     code, out, err = invoked(*arguments, "--max-risk", "0.05", "--mean", "--json")
     assert code == 0
@@ -474,6 +474,6 @@ def test_former_forms_work_and_show_the_form_of_today(folder: Path) -> None:
     for verb, arguments in forms.items():
         code, _, err = invoked(verb, *arguments)
         assert code == 0, err
-        assert err.count("goes away in 0.4") == 1
+        assert err.count("will be removed in 0.4") == 1
         assert f"Write: veil tables {verb} " in err
     assert "town.csv" not in err.splitlines()[0]
