@@ -475,5 +475,5 @@ def test_former_forms_work_and_show_the_form_of_today(folder: Path) -> None:
         code, _, err = invoked(verb, *arguments)
         assert code == 0, err
         assert err.count("will be removed in 0.4") == 1
-        assert f"Write: veil tables {verb} " in err
+        assert f"Use: veil tables {verb} " in err
     assert "town.csv" not in err.splitlines()[0]
