@@ -117,7 +117,7 @@ def test_former_forms_work_and_show_those_of_today(folder: Path) -> None:
     assert "krr(epsilon=3" in rows
     assert "a parameter and its values" in refused(*former, "--sweep", "epsilon=a,b")
     serve = ("serve", "popularity", "--clients", "3", "--items", "a.csv", *SCALE, "-o", "model")
-    assert "must be federated" in refused(*serve)
+    assert "Only federated" in refused(*serve)
 
 
 def one_user(folder: Path) -> str:

@@ -158,7 +158,7 @@ def test_no_command_writes_over_what_it_reads(folder: Path) -> None:
     before = Path("all.csv").read_bytes()
     for train, test in (("all.csv", "b.csv"), ("b.csv", "all.csv"), ("b.csv", "b.csv")):
         assert "replace" in refused("split", "all.csv", "--train", train, "--test", test)
-    assert "replace" in refused("fit", "all.csv", "-m", "mean", "-o", "all.csv")
+    assert "overwrite" in refused("fit", "all.csv", "-m", "mean", "-o", "all.csv")
     assert Path("all.csv").read_bytes() == before
 
 

@@ -76,7 +76,7 @@ def test_bad_input_is_told_in_a_sentence(folder: Path, given: tuple[str, ...], s
 def test_former_options_work_and_show_those_of_today(folder: Path) -> None:
     code, output = run(folder, "--strategy", "relevance()", "--attacker", "gap")
     assert code == 0, output
-    assert "Write: veil sensitive attack SOURCE -m SPEC -a SPEC" in output
+    assert "Use: veil sensitive attack SOURCE -m SPEC -a SPEC" in output
     assert " gap " in output
     for verb in ("evaluate", "search"):
         arguments = ["sensitive", verb, str(folder), *(["x"] if verb == "search" else [])]

@@ -189,7 +189,7 @@ def test_measure_says_in_words_what_a_reader_sees(folder: Path) -> None:
     assert "Of illness, in the worst class" in output
     assert "precision" not in output or "Quality" in output
     single_column = run("measure", "out.csv", "--qi", "wage")
-    assert "k = 1: 60 rows differ from all others" in single_column
+    assert "k = 1: 60 rows can be distinguished from all others" in single_column
     assert "No confidential column is declared" in single_column
     whole = run("measure", "out.csv", *roles(), "--of", "town.csv")
     assert "discernibility" in whole

@@ -158,8 +158,7 @@ def test_commands(folder: Path) -> None:
     assert (folder / "out" / "results.csv").is_file()
     former = [*command, *values, *classifier, "--attacker", "nobody"]
     assert (
-        "Write: veil task sentiment TEXTS -m SPEC -a SPEC"
-        in CliRunner().invoke(veil, former).output
+        "Use: veil task sentiment TEXTS -m SPEC -a SPEC" in CliRunner().invoke(veil, former).output
     )
     for verb in ("methods", "attackers"):
         listed = CliRunner().invoke(veil, ["task", verb], catch_exceptions=False)

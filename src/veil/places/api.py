@@ -279,8 +279,8 @@ def plot(
 
 def _steps(steps: Steps) -> str:
     return (
-        f"Of {steps.total:,} fixes, {steps.hard:,} were hard steps, which cost the whole epsilon,"
-        f" and {steps.easy:,} easy steps, which repeat the last release."
+        f"Of {steps.total:,} fixes, {steps.hard:,} were hard steps, which cost at most epsilon"
+        f" each, and {steps.easy:,} easy steps, which repeat the last release."
     )
 
 

@@ -63,7 +63,7 @@ def drawing(
             f"The 'kind' of a drawing must be one of {', '.join(get_args(Kind))}."
         )
     if original is None and kind != "map":
-        raise InputError(f"A drawing of the kind '{kind}' needs the originals.")
+        raise InputError(f"A drawing of the kind '{kind}' needs the originals. Pass them.")
     if original is None:
         return draw_points(Flat.around(xy, masked.crs).metres(xy), maker)
     common(masked.crs, original.crs)

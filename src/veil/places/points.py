@@ -148,7 +148,7 @@ def _users(values: ArrayLike, n: int) -> Texts:
         [value is None or value != value or not str(value).strip() for value in entries]
     )
     if len(missing):
-        raise InputError(f"{row_numbers(missing)} must have a user.")
+        raise InputError(f"{row_numbers(missing)} must have a user. Add it, or remove them.")
     return users
 
 
@@ -157,7 +157,9 @@ def _ids(values: ArrayLike, n: int) -> Texts:
     _, first = np.unique(ids, return_index=True)
     again = np.setdiff1d(np.arange(len(ids)), first)
     if len(again):
-        raise InputError(f"{row_numbers(again)} must not repeat the id of an earlier row.")
+        raise InputError(
+            f"{row_numbers(again)} must not repeat the id of an earlier row. Make ids unique."
+        )
     return ids
 
 
@@ -166,7 +168,9 @@ def _weights(values: ArrayLike, n: int) -> Floats:
     _same_length(len(weights) if weights.ndim == 1 else 0, n, "weights")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise InputError(f"{row_numbers(bad)} must have a weight that is finite and not below 0.")
+        raise InputError(
+            f"{row_numbers(bad)} must have a weight that is finite and not below 0. Correct it."
+        )
     if not weights.any():
         raise InputError("At least one weight must be above 0. All are 0.")
     return weights
@@ -259,7 +263,7 @@ def thin(points: Points, seconds: float) -> Points:
     if not (seconds > 0 and math.isfinite(seconds)):
         raise ParameterError(f"The 'seconds' argument must be above 0. Got {seconds!r} instead.")
     if points.users is None or points.times is None:
-        raise InputError("A trace to be thinned must have users and times.")
+        raise InputError("A trace to be thinned must have users and times. Pass both.")
     mask = np.zeros(len(points), dtype=np.bool_)
     for rows in trails(points):
         times, at = points.times[rows], 0

@@ -47,7 +47,7 @@ def _read(path: Path) -> object:
     try:
         parsed: object = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
-        raise InputError(f"{path.name} must be valid GeoJSON.") from None
+        raise InputError(f"{path.name} must be valid GeoJSON. Write it again.") from None
     return parsed
 
 

@@ -17,8 +17,8 @@ from veil.places.points import Points
 class Steps:
     """Numbers of hard and easy steps of a released trace, and the highest cost of a user.
 
-    A hard step costs the whole epsilon, an easy step only the test. `worst` is computed after the
-    run; the guarantee is the cost of the release.
+    A hard step costs epsilon, an easy step only the test; the first fix of a user is a hard step
+    without a test. `worst` is computed after the run; the guarantee is the cost of the release.
     """
 
     hard: int

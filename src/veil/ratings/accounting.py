@@ -43,7 +43,7 @@ from veil.dp.mechanisms.gaussian import Gaussian
 
 
 def gaussian_epsilon(noise: float, rounds: int, delta: float, sample: float = 1.0) -> float:
-    """Return the epsilon of Gaussian rounds at `delta` if each user joins each with `sample`.
+    """Return the epsilon at `delta` of Gaussian rounds that users join with chance `sample`.
 
     A sample below 1 counts only against readers who never learn who took part.
 
@@ -104,7 +104,7 @@ class Noise:
         return cls(epsilon, delta, rounds, least)
 
     def add(self, total: Floats, sensitivity2: int, rng: Generator) -> Floats:
-        """Add noise to integer sums; one user changes |x|^2 by at most `sensitivity2`."""
+        """Add noise to integer sums; one user changes them by at most sqrt(`sensitivity2`)."""
         if np.abs(total).max(initial=0.0) >= _EXACT:
             raise InputError("There are too many users for exact sums. Fit fewer at a time.")
         sigma2 = Fraction(self.multiplier) ** 2 * sensitivity2

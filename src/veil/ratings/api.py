@@ -105,7 +105,7 @@ def split(
     salt
         Another number gives another split.
     by
-        'hash' splits by user and item, 'time' puts all ratings after one instant into the test.
+        'hash' splits by user and item, 'time' puts all ratings from one instant on into the test.
     scale
         Lowest and highest possible rating.  [default: the observed ones]
     columns

@@ -53,10 +53,10 @@ def threshold_catalogue(
     r"""Release the items that many users rated; return their ratings and the cost.
 
     At most `items` ratings of each user count, chosen at random. An item is listed if its count
-    plus discrete Laplace noise of scale items/epsilon is at least tau. The probabilities that
-    items rated by only one user are listed add up to at most delta. Proved: the list is
-    (epsilon, delta)-DP when a user is added or removed. A model of the ratings costs extra. Draws
-    are exact.
+    plus discrete Laplace noise of scale items/epsilon is at least tau. For each user, the
+    probabilities that items are listed that only she rated add up to at most delta. Proved: the
+    list is (epsilon, delta)-DP when a user is added or removed. A model of the ratings costs
+    extra. Draws are exact.
 
     References
     ----------

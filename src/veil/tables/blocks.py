@@ -1,4 +1,4 @@
-"""Tables in files that do not fit into memory, on one machine or on a cluster."""
+"""Tables in files that need not fit into memory, on one machine or on a cluster."""
 
 import json
 from collections import Counter

@@ -448,7 +448,6 @@ class Hierarchical:
 
     The earth mover's distance is :math:`\frac1H \sum_{h<H} D_h`, with :math:`D_h` the total
     variation distance of the labels at level h. (At each node of level h the paper pays h/H for
-    variation distance of the labels at level h. (At each node of level h the paper pays h/H for
     the mass that moves between its children: the surplus in some children less the surplus of the
     node. Summed over all nodes, these differences telescope.) `levels` has, per level below the
     top, the label of each category. A missing value joins the others at the top.

@@ -25,7 +25,7 @@ def describe_anonymity(
         yield f"  k = {anonymity.k:,}: every row looks like at least {anonymity.k - 1:,} others."
     else:
         unique = count_of(anonymity.uniques, "row")
-        yield f"  k = 1: {unique} differ from all others."
+        yield f"  k = 1: {unique} can be distinguished from all others."
     if anonymity.classes is not None and anonymity.average is not None:
         size = f"{anonymity.average:,.1f} on average"
         yield f"  {anonymity.classes:,} classes of rows that look alike, {size}."

@@ -106,8 +106,8 @@ def test_refused_request_cannot_be_repaired() -> None:
         ((1, 2, 3, 4), (), "must name exactly"),
         ((1, 2, 3, 4), (5, 6), "must name exactly"),
         ((2, 3, 4, 5), (1,), "lack this client"),
-        ((1, 1, 2, 3), (4, 5), "must be clients that sent shares"),
-        ((1, 2, 3, 5), (4,), "differ from the signed ones"),
+        ((1, 1, 2, 3), (4, 5), "must be distinct clients that sent shares"),
+        ((1, 2, 3, 5), (4,), "must name the signed survivors"),
     ],
 )
 def test_request_for_more_than_the_sum_is_refused(

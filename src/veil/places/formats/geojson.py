@@ -48,11 +48,13 @@ class Features:
         except InputError:
             raise
         except (ValueError, RecursionError, OSError, EOFError):
-            raise InputError(f"{self._path.name} must be valid GeoJSON.") from None
+            raise InputError(f"{self._path.name} must be valid GeoJSON. Write it again.") from None
 
     def _document(self, file: IO[str]) -> Iterator[object]:
         if self._next(file) != "{":
-            raise InputError(f"{self._path.name} must be a FeatureCollection of points.")
+            raise InputError(
+                f"{self._path.name} must be a FeatureCollection of points. Convert it."
+            )
         self._at += 1
         while self._next(file) != "}":
             name = self._value(file)
@@ -138,7 +140,7 @@ def read_geojson(
             flat.extend(place)
             extra.add(feature)
     if features.members.get("type") != "FeatureCollection" or "features" not in features.members:
-        raise InputError(f"{path.name} must be a FeatureCollection of points.")
+        raise InputError(f"{path.name} must be a FeatureCollection of points. Convert it.")
     if bad:
         raise InputError(
             f"{row_numbers(bad)} of {path.name} must be a Point with two numbers. Remove other"

@@ -81,9 +81,11 @@ def _primary(geo: Mapping[str, Any], name: str) -> tuple[str, Mapping[str, Any]]
     primary, columns = geo.get("primary_column"), geo.get("columns")
     about = columns.get(primary) if isinstance(columns, Mapping) else None
     if not isinstance(primary, str) or not isinstance(about, Mapping):
-        raise InputError(f"{name} must name its primary column of points in its metadata.")
+        raise InputError(
+            f"{name} must name its primary column of points in its metadata. Write it again."
+        )
     if about.get("encoding") != "WKB":
-        raise InputError(f"{name} must encode its points as WKB.")
+        raise InputError(f"{name} must encode its points as WKB. Write it again.")
     return primary, about
 
 

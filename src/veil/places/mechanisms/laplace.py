@@ -19,7 +19,7 @@ from veil.places.projection import RADIUS, Plane, Surface
 from veil.places.release import Steps
 
 _ANGLE = 2 * math.pi * 2.0**-53  # step of the angle: a uniform number has 53 bits
-_LONGEST = 74.0  # times 1/epsilon: the maximum of two exponentials of 53 bits
+_LONGEST = 74.0  # times 1/epsilon: the largest sum of two exponentials of 53 bits
 _REACH = 1e7  # metres from the origin of a plane, with which the rounding of a sum grows
 _FAR = 1e6  # metres on the sphere up to which its curvature is counted
 LEAST = 2e-5  # epsilon on the sphere
@@ -73,8 +73,8 @@ class Laplace(Radial):
     power within the square. So the log ratio of two places grows by ln((q + 2e)/(q - 2e)), where e
     is that power. For places at least u apart that is 1/u of it per metre, which is added to
     epsilon (7.7e-9 at u = 1, r_max = 1e5, nearly all due to the sum; it falls as 1/u^2). The paper
-    has the same form with e^(epsilon u), for angles only. The radius, a sum of two numbers of 53
-    bits, its product with sine and cosine, and the rounding by pyproj are idealised.
+    has the same form with e^(epsilon u), for angles only. The radius (a sum of two numbers of
+    53 bits), its product with sine and cosine, and the rounding by pyproj are idealised.
 
     On the sphere the noise follows great circles, which stretches the density by (r/R)/sin(r/R).
     The slope of its logarithm up to 1,000 km, 8.2e-9 per metre, is also added to epsilon.

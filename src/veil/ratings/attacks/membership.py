@@ -250,7 +250,7 @@ def _means(shown: dict[str, object], suspects: Suspects) -> Floats:
 class Membership(Attack):
     r"""Decide who is in a model by one statistic of each profile.
 
-    For users: each user is a member with probability 1/2. The statistic is, for lists of
+    For users: each user is a member by a fair coin. The statistic is, for lists of
     neighbours, the mean over liked i of the sum of :math:`s_{ij}` over liked j; for counts, by how
     much liked items are more frequent than among all users; for a covariance G,
     :math:`x'(G - G_{public})x / |x|^2`; for item factors, minus the loss of the profile. From

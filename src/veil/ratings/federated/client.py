@@ -255,7 +255,7 @@ class Client:
             check_request(request, set(self._held))
             self._check_survivors(request.survivors)
             if request.survivors != self._survivors:
-                raise ProtocolError("The survivors differ from the signed ones. It is refused.")
+                raise ProtocolError("A request must name the signed survivors. It is refused.")
             self._check_signatures(request)
             seeds = {peer: self._held[peer][SIZE:] for peer in request.survivors}
             keys = {peer: self._held[peer][:SIZE] for peer in request.dropped}
@@ -265,7 +265,9 @@ class Client:
     def _check_survivors(self, survivors: tuple[int, ...]) -> None:
         enough(len(survivors), self._roster.threshold, "survived")
         if not set(survivors) <= set(self._held) or len(set(survivors)) < len(survivors):
-            raise ProtocolError("The survivors must be clients that sent shares. It is refused.")
+            raise ProtocolError(
+                "Survivors must be distinct clients that sent shares. The message is refused."
+            )
         if self.number not in survivors:
             raise ProtocolError("The survivors lack this client. The request is refused.")
 

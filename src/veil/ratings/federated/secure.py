@@ -224,8 +224,9 @@ def secure_sum(
     r"""Add up integer vectors modulo 2^64 so that the server sees only the sum.
 
     Proved (Bonawitz et al. 2017): a server that follows the protocol, together with fewer than
-    `threshold` clients, learns the sum of the others and nothing else, for any dropouts. With
-    `signed` the server may also misreport the dropouts.
+    `threshold` clients, learns the sum of the others and nothing else, no matter who
+    drops out. With `signed` the server may also lie about who dropped out, if fewer than
+    2 `threshold` - n clients collude with it.
 
     Parameters
     ----------

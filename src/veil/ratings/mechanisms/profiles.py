@@ -82,10 +82,10 @@ class KProfiles(Mechanism):
             "k-anonymity",
             unit="user",
             k=self.k,
-            caveat="Profiles are equal, not differentially private: an item that one member rated"
-            " is still in the list, a group that agrees discloses what it agrees on, and members"
-            " can often be recognised (on goodbooks, k = 10: advantage 0.2 or more)."
-            " k-anonymity does not compose.",
+            caveat="Profiles of a group are equal, not differentially private: an item that one"
+            " member rated is still in the list, a group that agrees discloses what it agrees on,"
+            " and whether a user took part can often be inferred (on goodbooks, k = 10: advantage"
+            " 0.2 or more). k-anonymity does not compose.",
         )
 
     @override

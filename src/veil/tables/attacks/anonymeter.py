@@ -369,11 +369,11 @@ _ROWS = 3_000_000_000  # rows to read for all of them
 class SinglingOut(Trier):
     """Find predicates that hold for one released row, in the hope that they hold for one original.
 
-    A predicate has `columns` random columns of a random released row: a number is at least as
-    large if it is above the median, otherwise at most; a category is equal. Up to half of the
-    predicates have one column: its extremes, and values that occur once. All hold for exactly one
-    released row. An attack succeeds if the predicate holds for exactly one original row, or one
-    control row. The baseline is random predicates.
+    A predicate has `columns` random columns of a random released row: a number must be at least
+    as large if it is above the median, otherwise at most as large; a category must be equal. Half
+    of the predicates, or fewer if not enough exist, have one column: its extremes, and values that
+    occur once. All hold for exactly one released row. An attack succeeds if the predicate holds
+    for exactly one original row, or one control row. The baseline is random predicates.
     """
 
     name: ClassVar[str] = "singling_out"

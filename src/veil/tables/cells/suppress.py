@@ -197,8 +197,7 @@ USUAL = 5  # smallest count to publish
 CONTRIBUTORS = (
     "This also holds, for cells of others, for each contributor who knows its own amounts and is"
     " the only one, or one of the two largest, in a suppressed cell or in the suppressed cells of"
-    " a"
-    " line; v is then at least its own amount. Colluding contributors are not covered."
+    " a line; v is then at least its own amount. Colluding contributors are not covered."
 )
 
 
@@ -230,7 +229,8 @@ class Suppress(CellMechanism):
     threshold: int | None = Field(
         default=None,
         ge=1,
-        description="smallest count, or number of contributors, to publish; 5 without a rule",
+        description="smallest count, or smallest number of contributors of a sum, to publish;"
+        " 5 without a rule",
         json_schema_extra=PRIVATE,
     )
     protection: float | None = Field(

@@ -172,11 +172,12 @@ def _relabelled(column: Column, categories: Sequence[str], codes: Ids) -> Column
 
 
 class RandomResponse(Mechanism):
-    """Keep the true value with probability e^eps/(e^eps + K - 1), otherwise take another category.
+    """Keep each value with probability e^eps/(e^eps + K - 1), otherwise replace it at random.
 
-    Every chosen column is randomised separately, with exact coins. Local DP with epsilon for each
-    column, summed over the columns, if the K categories are declared (a hierarchy, or `domain`
-    such as 'sex=Female|Male') and nothing is missing: missing values stay visible.
+    The replacement is uniform over the other categories. Every chosen column is randomised
+    separately, with exact coins. Local DP with epsilon for each column, summed over the columns,
+    if the K categories are declared (a hierarchy, or `domain` such as 'sex=Female|Male') and
+    nothing is missing: missing values stay visible.
 
     References
     ----------

@@ -29,7 +29,6 @@ class Domain:
 
     `public` means that it was declared, and not read from the data. With `gaps` values may be
     missing, for which there is one more code, the last.
-    missing, for which there is one more code, the last.
     """
 
     labels: tuple[str, ...]
@@ -110,11 +109,12 @@ Edge = tuple[int, int]
 class Tree(Mechanism):
     """Sample new rows from noisy one-way and two-way counts, joined in a tree.
 
-    The zCDP budget of (epsilon, delta) is split in three: all one-way counts (discrete Gaussian),
-    the choice of d - 1 edges (exponential mechanism in Kruskal's order; the score of two columns
-    is the L1 distance between their true counts and the product of the noisy ones, which one
-    record changes by at most 1), and the two-way counts of these edges. Counts below 0 become 0.
-    Rows are sampled from the root to the leaves; their number comes from the noisy counts.
+    The zCDP budget of (epsilon, delta) is split into equal thirds: all one-way counts (discrete
+    Gaussian), the choice of d - 1 edges (exponential mechanism in Kruskal's order; the score of
+    two columns is the L1 distance between their true counts and the product of the noisy ones,
+    which one record changes by at most 1), and the two-way counts of these edges. Counts below 0
+    become 0. Rows are sampled from the root to the leaves; their number comes from the noisy
+    counts.
 
     Proved: (epsilon, delta)-DP for adding or removing one record, if the values that each column
     can have are declared: by its hierarchy, by `domain` ('sex=Female|Male'), or by `bins`
