@@ -111,7 +111,7 @@ def test_word_with_several_tags_is_protected_for_any_of_them(
 
 
 def test_taggers_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UnknownNameError, match="No tagger called 'best'. Known: pattern, nltk"):
+    with pytest.raises(UnknownNameError, match="No tagger 'best'. Known: pattern, nltk"):
         tagger("best")
     monkeypatch.setitem(sys.modules, "spacy", None)
     _spacy.cache_clear()

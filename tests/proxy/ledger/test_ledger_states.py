@@ -128,7 +128,7 @@ def test_what_is_not_whole_is_refused_and_begun_anew_on_request_only(
         assert ledger.releases(9) == ()
         assert ledger.budget(Limits(60)).spent == 0
     assert run(["ledger", "show"]) == 0
-    assert f"begins at {ledger.begun:%Y-%m-%d %H:%M}" in capsys.readouterr().out
+    assert f"starts at {ledger.begun:%Y-%m-%d %H:%M}" in capsys.readouterr().out
 
 
 def test_a_copy_put_back_is_used(folder: Path) -> None:

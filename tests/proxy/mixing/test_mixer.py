@@ -357,7 +357,7 @@ def test_some_answers_are_better_than_none() -> None:
     engine = Fake(lambda query: EngineError("Not that one.") if query in "bd" else None)
     with Mixer(engine) as mixer:
         answered = mixer.ask(released("a", "b", "c", "d", " "), 2)
-    blank = "The query is blank, so that it was not sent."
+    blank = "The query is blank, so it was not sent."
     assert answered.ranking.gaps == ("", "Not that one.", "", "Not that one.", blank)
     assert [answered.ranking.list(row)[:1] for row in (0, 1, 4)] == [("a-0",), (), ()]
     assert answered.sent == 4

@@ -68,13 +68,13 @@ MISTAKES = [
     ("[1, 5]", '["a"]', "The 'values' number 1 of [[mechanism]] 1 of tiny.toml must be a number."),
     ("[1, 5]", "[nan]", "The 'values' number 1 of [[mechanism]] 1 of tiny.toml must be a finite"),
     ("[1, 5]", "[1, -5]", "In [[mechanism]] 1 of tiny.toml: The 'epsilon' parameter of cmp must"),
-    ("[1, 5]", "[1, 1]", "In [[mechanism]] 1 of tiny.toml: cmp(epsilon=1.0) is there twice"),
-    ("values = [1, 5]", "", "[[mechanism]] 1 of tiny.toml must have both a 'parameter' and"),
+    ("[1, 5]", "[1, 1]", "In [[mechanism]] 1 of tiny.toml: cmp(epsilon=1.0) occurs twice"),
+    ("values = [1, 5]", "", "[[mechanism]] 1 of tiny.toml must have both 'parameter' and"),
     ('"cmp"', '"cpm"', "In [[mechanism]] 1 of tiny.toml: No mechanism called 'cpm'. Did you mean"),
     (
         '"cmp"',
         '"cmp(epsilon=2)"',
-        "tiny.toml: 'epsilon' is given in the spec and",
+        "tiny.toml: 'epsilon' is in the spec and",
     ),
     ('= "epsilon"', '= "epsilom"', "has no 'epsilom'. Did you mean 'epsilon'?"),
     (
@@ -135,7 +135,7 @@ def test_a_mistake_is_one_sentence(old: str, new: str, message: str, folder: Pat
 def test_a_study_without_mechanisms_is_told_so(folder: Path) -> None:
     file = folder / "tiny.toml"
     file.write_text(STUDY.partition("[[mechanism]]")[0])
-    with pytest.raises(VeilError, match=r"tiny.toml needs \[\[mechanism\]\]; there are: name,"):
+    with pytest.raises(VeilError, match=r"tiny.toml needs \[\[mechanism\]\]. Available: name,"):
         load_study(file)
 
 
@@ -147,10 +147,10 @@ def test_a_mechanism_that_is_no_table(folder: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none.toml cannot be read \(No such file or directory"):
+    with pytest.raises(InputError, match=r"none.toml \(No such file or directory"):
         load_study(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"')
-    with pytest.raises(InputError, match=r"latin.toml is not UTF-8; convert it."):
+    with pytest.raises(InputError, match=r"latin.toml is not UTF-8. Convert it."):
         load_study(tmp_path / "latin.toml")
 
 

@@ -126,7 +126,7 @@ def test_no_error_quotes_a_text() -> None:
 
 def test_max_chars() -> None:
     assert scramble(["dogs"], AEA(), max_chars=4)[0]
-    with pytest.raises(InputError, match="5 characters, more than the limit of 4"):
+    with pytest.raises(InputError, match="at most 4 characters. Got 5"):
         scramble(["dogs!"], AEA(), max_chars=4)
     for bad in (0, -1, "x", True):
         with pytest.raises(ParameterError, match="max_chars"):

@@ -181,7 +181,7 @@ def test_torn_and_false_gzip(tmp_path: Path, spoken: Spoken) -> None:
 def test_missing_file(tmp_path: Path, spoken: Spoken) -> None:
     with pytest.raises(InputError) as caught:
         read_vectors(tmp_path / "none.txt")
-    assert "none.txt. Check the path" in spoken(caught.value)
+    assert "none.txt does not exist. Check the path" in spoken(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_odd_lengths_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_checking_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["vectors", "check"]) == 0
-    assert "Nothing is in the cache" in capsys.readouterr().out
+    assert "The cache is empty" in capsys.readouterr().out
     assert run(["vectors", "check", "glove-100d"]) == 2
     assert "is not in the cache" in capsys.readouterr().err
     assert run(["vectors", "check", "glove-7d"]) == 2
