@@ -349,7 +349,7 @@ def test_many_queries_are_answered_in_order(open_desk: Open, words: Embeddings) 
 def test_the_query_that_cannot_be_asked_is_named_by_its_number(
     open_desk: Open, words: Embeddings
 ) -> None:
-    with pytest.raises(InputError, match=r"^Query 2 of 2: Nothing in the query"):
+    with pytest.raises(InputError, match=r"^Query 2 of 2: No word of the query"):
         open_desk().search_all([words.words[5], "?!"], CMP)
 
 

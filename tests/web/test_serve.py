@@ -139,7 +139,7 @@ def test_a_port_in_use_is_said(server: Server) -> None:
         serving.bind("127.0.0.1", server.port)
     with pytest.raises(InputError, match="an address of this machine"):
         serving.bind("no.such.host.invalid", 0)
-    with pytest.raises(InputError, match="cannot be used"):
+    with pytest.raises(InputError, match="is not available"):
         serving.bind("192.0.2.1", 0)
 
 
@@ -183,7 +183,7 @@ def test_the_command_says_what_is_going_on(veil: Veil, started: list[dict[str, o
     assert (choices["budget"], choices["k"], choices["on_bound"]) == (50.0, 7, "refuse")
     lines = result.err.splitlines()
     entrance = f"http://127.0.0.1:{server['port']}/enter?token={own_token()}"
-    assert lines[0] == f"Private search at {entrance}  (Ctrl-C ends it)"
+    assert lines[0] == f"Private search at {entrance}  (Ctrl-C stops it)"
     assert lines[1:] == [
         "Who opens that address is let in: keep it. 'veil token' prints the token.",
         "Engine: fake, variants leave this machine.",
@@ -230,7 +230,7 @@ def test_the_address_can_be_opened(
     result = veil("serve", "--port", 0, *arguments)
     assert result.code == 0
     assert f"Private search at {address}" in result.err
-    assert ("is asked for the token" in result.err) == (EVERYWHERE in arguments)
+    assert ("needs the token" in result.err) == (EVERYWHERE in arguments)
 
 
 def test_the_browser_is_not_started_with_the_token(
