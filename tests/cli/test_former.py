@@ -82,4 +82,4 @@ def test_commands_of_dp_in_their_former_form(
 
 def test_the_form_of_today_is_left_alone(veil: Veil) -> None:
     result = veil("dp", "release", "-m", "geometric(epsilon=1000)", "geometric")
-    assert "must be numbers" in result.refused()
+    assert "must all be numeric" in result.refused()

@@ -161,7 +161,8 @@ def test_vectors_that_are_there_are_ready(veil: Veil, vectors: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("glove", "There are no vectors called 'glove'"), ("x.txt", "no file")]
+    ("name", "message"),
+    [("glove", "There are no vectors called 'glove'"), ("x.txt", "does not exist")],
 )
 def test_unknown_vectors(veil: Veil, name: str, message: str) -> None:
     assert message in veil("vectors", name).refused()

@@ -44,7 +44,10 @@ FAULTS = {  # what is said, and the change of the page's code that brings it abo
         'Figure("utility", "right square"',
         'Figure("utility", "squares"',
     ),
-    "the unprotected data must have a utility": ('elif step.kind == "count":', "elif step.of:"),
+    "the unprotected data must also have a utility": (
+        'elif step.kind == "count":',
+        "elif step.of:",
+    ),
 }
 CHANCE = "\n\ndef chance() -> float:\n    return float(generator(None).random())\n"
 

@@ -185,14 +185,14 @@ def test_the_command_says_what_is_going_on(veil: Veil, started: list[dict[str, o
     entrance = f"http://127.0.0.1:{server['port']}/enter?token={own_token()}"
     assert lines[0] == f"Private search at {entrance}  (Ctrl-C stops it)"
     assert lines[1:] == [
-        "Who opens that address is let in: keep it. 'veil token' prints the token.",
+        "Anyone with this address has access: keep it secret. 'veil token' prints the token.",
         "Engine: fake, variants leave this machine.",
         "Budget: 100 may be spent in 24 hours; 20 spent in the last 24 hours.",
-        "Budget of cover: 300 bits may be leaked in 24 hours; 6.49 bits leaked in the last 24"
+        "Budget for cover: 300 bits may be leaked in 24 hours; 6.49 bits leaked in the last 24"
         " hours.",
-        "Slider: 3 stops of the audit (shipped with Veil).",
-        "cover, which hides most, is not on the slider: its table of wordnet is not there yet."
-        " Build it once with 'veil cover build wordnet', and start again.",
+        "Slider: 3 settings of the audit (shipped with Veil).",
+        "cover, the mechanism that hides most, is not on the slider: its table of wordnet has not"
+        " been built. Run 'veil cover build wordnet' once, then start again.",
         f"Ledger: {data_folder()}",
         "Gate: no rules.",
         "Stopped.",

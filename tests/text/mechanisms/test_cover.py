@@ -85,7 +85,7 @@ def test_a_table_that_is_not_there(tmp_path: Path) -> None:
     missing = Cover(table=str(tmp_path / "none"))
     assert missing.guarantee.bits == math.inf
     assert "not known yet" in str(missing.guarantee)
-    with pytest.raises(InputError, match="must exist"):
+    with pytest.raises(InputError, match="does not exist"):
         veil.protect(["skin"], missing)
 
 
