@@ -33,7 +33,7 @@ def test_the_example_gives_its_figures(
     assert f"{found.largest[1].score:.1%}" == f"{told[2]}%"
     assert f"{found.sources[0].risks[0].score:.0%}" == f"{told[1]}%"
     assert f"{len(found.gaps)} points are not stated" in PAGE
-    assert "a likelihood of 2 of 4" in PAGE
+    assert "a likelihood of 2 of 4" in " ".join(PAGE.split())
     assert "2 of 4" in (tmp_path / "dpia.html").read_text()
     answers = (tmp_path / "assess.toml").read_text().replace("[[studies]]", "[[old]]")
     table = blocks("toml")[0]

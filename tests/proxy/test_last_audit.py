@@ -24,7 +24,7 @@ values = [1]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to stand in with a study, whose sweep finds nothing and takes no time."""
     monkeypatch.setattr(
-        import_module("veil.cli.studies"), "sweep", lambda *_, **__: Results("x", ())
+        import_module("veil.studies.sweep"), "sweep", lambda *_, **__: Results("x", ())
     )
     monkeypatch.setenv("VEIL_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
@@ -60,6 +60,6 @@ def test_an_audit_that_fails_is_not_noted(
     def stopped(*_: object, **__: object) -> Results:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("veil.cli.studies"), "sweep", stopped)
+    monkeypatch.setattr(import_module("veil.studies.sweep"), "sweep", stopped)
     assert run(["audit", "study.toml"]) == 130
     assert noted_audit() is None

@@ -123,7 +123,7 @@ def test_a_sweep_ends_when_the_scheduler_dies(
             scheduler.kill()
 
     with (
-        pytest.raises(EngineError, match="scheduler of the Dask cluster does not answer"),
+        pytest.raises(EngineError, match="scheduler of the Dask cluster no longer answers"),
         dask_executor(address, SECONDS) as executor,
     ):
         sweep(study, folder / "out", executor=executor, report=kill_it)

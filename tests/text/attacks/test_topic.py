@@ -86,7 +86,7 @@ def test_a_file_of_labels(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"Line 1 of labels.tsv must be a query") as caught:
         attacker.run(Scene(rows, originals, QueryLog.of(TEXTS[:4]), Grouped()))
     assert "query 0" not in str(caught.value)
-    with pytest.raises(InputError, match="nor a file"):
+    with pytest.raises(InputError, match="or a readable file"):
         read_labels(tmp_path / "none.tsv")
     (tmp_path / "odd.tsv").write_bytes(b"\xff\xfe\x00a")
     with pytest.raises(InputError, match="UTF-8"):

@@ -58,7 +58,7 @@ def test_a_universe_that_is_too_small(file: Path) -> None:
     assert list(veil.protect(["x"], every)[0]) == UNIVERSE
     with pytest.raises(InputError, match="number of distinct texts, 50. Got 51 instead"):
         veil.protect(["x"], Blind(source=str(file), count=51))
-    with pytest.raises(VeilError, match="no such collection"):
+    with pytest.raises(VeilError, match="not a known name, folder or file"):
         veil.protect(["x"], Blind(source=str(file) + "x"))
     for bad in ("blind(count=0)", "blind(source='')", "blind(size=3)"):
         with pytest.raises(ParameterError):

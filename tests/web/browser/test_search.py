@@ -23,7 +23,7 @@ def test_a_search_by_keyboard_alone(page: Page, stage: Stage) -> None:
     assert page.value("#q", "value") == QUERY
     assert page.texts(".results h2")[0] == RIGHT  # which the engine puts last
     assert sorted(page.texts(".results h2")) == sorted(hit.title or hit.id for hit in HITS)
-    assert "4 results, put in order on this machine." in page.shown("main")
+    assert "4 results, re-ranked on this machine." in page.shown("main")
     assert sorted(page.variants) == sorted(stage.web.seen)
     assert not any("quokkapox" in text.lower() for text in stage.web.seen)
 

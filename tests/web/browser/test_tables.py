@@ -86,7 +86,7 @@ def test_the_slider_moves_along_the_plane(page: Page, clinic: Path) -> None:
     assert page.count("#tables-plane .point.chosen") == 1
     assert page.texts("#tables-spec") == ["mondrian(k=5)"]
     assert "k-anonymity: k = 5" in page.shown("#tables-cost")
-    assert "confidential values" in page.shown("#tables-caveat")
+    assert "Confidential values" in page.shown("#tables-caveat")
     assert "illness" in page.shown("#tables-kept")
     assert "k = 5" in page.shown("#tables-figures")
     assert "Utility 0." in page.shown("#tables-figures")

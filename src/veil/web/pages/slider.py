@@ -132,7 +132,7 @@ _SUCCESS = {
 def setting_text(setting: Configuration) -> str:
     """Return a setting in words.
 
-    >>> named(Configuration("cmp(epsilon=5.0)", 20))
+    >>> setting_text(Configuration("cmp(epsilon=5.0)", 20))
     'cmp(epsilon=5.0), 20 variants'
     """
     return f"{brief(setting.mechanism)}, {count(setting.size, 'variant')}"
