@@ -51,7 +51,7 @@ def test_an_audit_that_cannot_be_noted_is_done_all_the_same(
     assert (folder / "veil-report" / "results.csv").is_file()
     messages = [line for line in capsys.readouterr().err.splitlines() if "veil serve" in line]
     assert len(messages) == 1
-    assert messages[0].startswith("veil: 'veil serve' will not find this audit by itself: ")
+    assert messages[0].startswith("veil: 'veil serve' will not find this audit automatically: ")
 
 
 def test_an_audit_that_fails_is_not_noted(

@@ -45,7 +45,7 @@ def test_a_question_is_explained_and_refused_for_nothing(page: Page) -> None:
     page.expected = {422}
     write(page, "SELECT * FROM people")
     page.find("#database-ask").click()
-    page.until(lambda: "SELECT counts" in page.shown("#database-told"), "a refusal")
+    page.until(lambda: "SELECT only counts" in page.shown("#database-told"), "a refusal")
     assert "3 of 3 left" in page.shown("#database-left")
 
 
