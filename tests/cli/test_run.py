@@ -150,8 +150,8 @@ def test_refusal_from_the_shell(vectors: str) -> None:
     done = shell(*arguments(vectors, "-"), stdin=CANARY.encode() + b"\xff\n")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == (
-        b"veil: standard input is not UTF-8 text near its beginning. To fix this, set --encoding, or"
-        b" convert it.\n"
+        b"veil: standard input is not UTF-8 text near its beginning. To fix this, set --encoding,"
+        b" or convert it.\n"
     )
 
 
