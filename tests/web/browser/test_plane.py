@@ -16,7 +16,7 @@ def test_it_can_be_walked_along(page: Page, stage: Stage) -> None:
     page.js(f"document.querySelector('{PANEL} .point[tabindex=\"0\"]').focus()")
     tip = page.shown("#tip")
     assert stage.mechanism(stage.start).partition("(")[0] in tip
-    assert f"stop {stage.start + 1} of the slider, chosen now" in tip
+    assert f"setting {stage.start + 1} of the slider, selected" in tip
     page.press(Keys.ARROW_RIGHT)
     assert page.shown("#tip") != tip
     assert page.count(f"{PANEL} .point[tabindex='0']") == 1
