@@ -3,6 +3,7 @@
 import base64
 import json
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import pytest
@@ -158,3 +159,14 @@ def test_a_program_calls_a_verb(client: Client) -> None:
     for path in ("/api/places/remove", "/api/nowhere/measure", "/api/dp/budget"):
         assert client.post(path, body).status == 404
     assert client.get("/api/places/measure").status == 405
+
+
+def test_no_text_shows_where_the_server_keeps_files() -> None:
+    rows = "".join(f"{20 + i % 5},{'ab'[i % 2]}\n" for i in range(30))
+    table = file("people.csv", "age,illness\n" + rows)
+    answer = run("tables", "protect", file=table, mechanism=["mdav(k=3)"], qi=["age"], out="o.csv")
+    assert "o.csv" in str(answer["notes"])
+    assert str(Path(gettempdir())) not in json.dumps([answer["lines"], answer["notes"]])
+    with pytest.raises(VeilError) as raised:
+        run("places", "measure", masked=file("a.csv", "x,y\n1,north\n"), of=file("b.csv", POINTS))
+    assert str(Path(gettempdir())) not in str(raised.value)

@@ -1,4 +1,4 @@
-"""The command ``veil dpia``, which is also in the HTTP interface."""
+"""The verb of ``veil dpia``, for the command line only: the answers name files."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from veil.core.formatting import count_of
 from veil.core.verb import NewPath, Reply, local
 
 
-@local  # the answers name files
+@local
 def dpia(answers: Path, *, out: NewPath = Path("dpia.html"), new: bool = False) -> Reply:
     """Write an impact assessment from answers and measured figures.
 

@@ -11,6 +11,7 @@ import base64
 import binascii
 import csv
 import inspect
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +27,7 @@ import numpy as np
 from pydantic import Field, create_model
 
 from veil.core.component import Component
-from veil.core.errors import InputError, UnknownNameError, VeilError
+from veil.core.errors import InputError, UnknownNameError, VeilError, with_message
 from veil.core.outcome import Outcome
 from veil.core.registry import Registry, read_spec
 from veil.core.types import Release
@@ -325,10 +326,18 @@ def _run(verb: Callable[..., object], service: Service, ask: VerbAsk) -> VerbAns
             elif isinstance(values.get(name), Path) and _may_name_file(hint):
                 values[name] = str(values[name])
         written = set(folder.rglob("*"))
-        answer = _answer(verb(**_grouped(verb, values)))
+        place = f"{folder}{os.sep}"  # no text shows where the server keeps files
+        try:
+            answer = _answer(verb(**_grouped(verb, values)))
+        except VeilError as error:
+            raise with_message(error, str(error).replace(place, "")) from None
         outputs = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         files = _files([path for path in outputs if path not in written], folder)
-        return answer.model_copy(update={"files": list(files)})
+        texts = {
+            name: [text.replace(place, "") for text in getattr(answer, name)]
+            for name in ("lines", "notes", "cautions")
+        }
+        return answer.model_copy(update={**texts, "files": list(files)})
 
 
 def _value(value: object, folder: Path) -> object:
